@@ -1,0 +1,47 @@
+//! Discrete-event, cycle-level simulation of a mapped layer.
+
+mod outcome;
+
+pub use outcome::{Outcome, StallReason, Values};
+
+use cyclonest_arch::{Accelerator, Mapping};
+use cyclonest_workloads::Problem;
+
+/// What to simulate besides time and counts.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Move integers through the buffers and compare the result with a direct convolution (rule 25).
+    pub check_values: bool,
+    /// Seed of the integers.
+    pub seed: u64,
+}
+
+/// Why a simulation has no outcome.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SimError {
+    /// The mapping does not fit the problem or the machine; every violation.
+    #[error("invalid mapping:\n{}", .0.join("\n"))]
+    Invalid(Vec<String>),
+    /// Work is left and nothing can move (rule 26); the chain of blame.
+    #[error("deadlock at cycle {cycle}: {chain}")]
+    Deadlock {
+        /// When the last event happened.
+        cycle: u64,
+        /// Who waits for whom.
+        chain: String,
+    },
+}
+
+/// Simulates `mapping` of `problem` on `arch`.
+///
+/// # Errors
+/// If the mapping is invalid or the machine deadlocks.
+pub fn simulate(
+    problem: &Problem,
+    arch: &Accelerator,
+    mapping: &Mapping,
+    options: Options,
+) -> Result<Outcome, SimError> {
+    let _ = (problem, arch, mapping, options);
+    unimplemented!("the engine is being written")
+}
