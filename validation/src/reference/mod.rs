@@ -1,0 +1,3 @@
+//! Readers of reference data of other systems, and what is compared with it.
+
+pub mod timing;
