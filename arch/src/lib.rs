@@ -1,14 +1,26 @@
 //! Accelerators and mappings: plain data, read from and written to RON.
 
 mod accelerator;
+pub mod bundled;
 mod counts;
+mod files;
 mod mapping;
+mod mapping_check;
+mod sources;
+mod text;
+mod tile;
 mod units;
+mod validate;
 
 pub use accelerator::{
     Accelerator, AccessEnergy, Bank, Channels, Compute, Level, Link, Network, NetworkKind, PortPair, Ports, Reduction,
     Source, SpatialDims, Word,
 };
 pub use counts::{Accesses, Counts, LevelCounts, Passes, Traffic};
+pub use files::Mappings;
 pub use mapping::{Axis, LevelMapping, Loop, Mapping, SpatialLoop};
+pub use mapping_check::{Demand, LoopPlace, MappingViolation};
+pub use text::{Diagnostic, from_ron, nearest, render, ron_options, to_ron};
+pub use tile::elements as tile_elements;
 pub use units::{Capacity, Clock, Width};
+pub use validate::Violation;
