@@ -7,10 +7,20 @@ use crate::Network;
 /// Name and text of every bundled network, in the order in which they are listed.
 const TEXTS: &[(&str, &str)] = &[
     ("alexnet", include_str!("../networks/alexnet.ron")),
+    ("alexnet_grouped", include_str!("../networks/alexnet_grouped.ron")),
+    ("bert_base", include_str!("../networks/bert_base.ron")),
+    ("deepbench", include_str!("../networks/deepbench.ron")),
+    ("densenet121", include_str!("../networks/densenet121.ron")),
+    ("googlenet", include_str!("../networks/googlenet.ron")),
+    ("mobilenet_v1", include_str!("../networks/mobilenet_v1.ron")),
+    ("mobilenet_v2", include_str!("../networks/mobilenet_v2.ron")),
     ("resnet18", include_str!("../networks/resnet18.ron")),
     ("resnet50", include_str!("../networks/resnet50.ron")),
     ("resnet50_v1", include_str!("../networks/resnet50_v1.ron")),
     ("resnext50_32x4d", include_str!("../networks/resnext50_32x4d.ron")),
+    ("squeezenet1_0", include_str!("../networks/squeezenet1_0.ron")),
+    ("squeezenet1_1", include_str!("../networks/squeezenet1_1.ron")),
+    ("unet", include_str!("../networks/unet.ron")),
     ("vgg16", include_str!("../networks/vgg16.ron")),
 ];
 

@@ -5,10 +5,20 @@ use cyclonest_workloads::{Dim, Network, bundled};
 /// Totals of the publications and of the usual counters (multiply-accumulates, padding included).
 const TOTALS: &[(&str, u64)] = &[
     ("alexnet", 714_188_480),
+    ("alexnet_grouped", 724_406_816),
+    ("bert_base", 11_173_625_856),
+    ("deepbench", 433_695_744),
+    ("densenet121", 2_834_161_664),
+    ("googlenet", 1_582_671_872),
+    ("mobilenet_v1", 568_740_352),
+    ("mobilenet_v2", 300_774_272),
     ("resnet18", 1_814_073_344),
     ("resnet50", 4_089_184_256),
     ("resnet50_v1", 3_857_973_248),
     ("resnext50_32x4d", 4_230_479_872),
+    ("squeezenet1_0", 818_924_576),
+    ("squeezenet1_1", 349_151_936),
+    ("unet", 150_428_424_448),
     ("vgg16", 15_470_264_320),
 ];
 

@@ -97,9 +97,9 @@ impl<'a> Tokens<'a> {
                 return (until(hashes + 2, &format!("\"{}", "#".repeat(hashes))), true);
             }
         }
-        if rest.starts_with('"') {
+        if let Some(inside) = rest.strip_prefix('"') {
             let mut escaped = false;
-            let end = rest[1..].find(|c| {
+            let end = inside.find(|c| {
                 let ends = c == '"' && !escaped;
                 escaped = c == '\\' && !escaped;
                 ends

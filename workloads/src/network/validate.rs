@@ -160,9 +160,9 @@ fn sort(draft: &Draft, sources: &[Vec<Option<Source>>], faults: &mut Faults<'_>)
     };
     let mut waiting = vec![0; draft.nodes.len()];
     let mut readers = vec![Vec::new(); draft.nodes.len()];
-    for i in 0..draft.nodes.len() {
+    for (i, waiting) in waiting.iter_mut().enumerate() {
         for from in feeding(i) {
-            waiting[i] += 1;
+            *waiting += 1;
             readers[from].push(i);
         }
     }
