@@ -1,3 +1,3 @@
-//! Placeholder.
+//! Model against simulation, against published figures, and against what other tools say.
 
 pub mod reference;

@@ -1,5 +1,7 @@
 //! Analytical cost models: what a mapping costs, without simulating it.
 
+pub mod timeloop;
+
 use cyclonest_arch::{Accelerator, Counts, Mapping};
 use cyclonest_workloads::Problem;
 use serde::{Deserialize, Serialize};
