@@ -114,8 +114,7 @@ impl Axis {
         // Row w·s + t·d is also reached by (w − d/g, t + s/g), g = gcd(s, d): count it at the last such pair.
         let (dw, dt) = self.steps();
         let last = first + (windows - 1) * self.stride + (taps - 1) * self.dilation;
-        let no_holes =
-            (self.dilation == 1 && taps >= self.stride) || (self.stride == 1 && windows >= self.dilation);
+        let no_holes = (self.dilation == 1 && taps >= self.stride) || (self.stride == 1 && windows >= self.dilation);
         if no_holes {
             return (last + 1).min(self.real.end).saturating_sub(first.max(self.real.start));
         }

@@ -13,20 +13,29 @@ const STEP_OVERHEAD: f64 = 8.0;
 /// Weight of the sum of all occupancies next to the largest one: it orders mappings with the same bottleneck.
 const SUM_WEIGHT: f64 = 0.02;
 
+/// What is lowered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// Occupancies: a machine that never starts and never stops. A smooth way down to good tiles.
+    Steady,
+    /// Occupancies and the first fills and last drains: small first tiles pay.
+    Whole,
+}
+
 /// Cost of `state`; smaller is better.
-pub(super) fn cost(problem: &Problem, arch: &Accelerator, state: &State) -> f64 {
+pub(super) fn cost(problem: &Problem, arch: &Accelerator, state: &State, goal: Goal) -> f64 {
     let mut tally = Tally::new(problem, arch, state);
-    for tensor in Tensor::ALL {
-        match tensor {
-            Tensor::Outputs => tally.outputs(),
-            operand => tally.operand(operand),
-        }
-    }
+    tally.operand(Tensor::Weights);
+    tally.operand(Tensor::Inputs);
+    tally.outputs();
     let mut largest = tally.compute + tally.exposed;
     let mut sum = 0.0;
     for &cycles in &tally.occupied {
         largest = largest.max(cycles);
         sum += cycles;
+    }
+    if goal == Goal::Whole {
+        largest += tally.ramp();
     }
     largest + SUM_WEIGHT * sum + STEP_OVERHEAD * tally.steps
 }
@@ -51,6 +60,8 @@ struct Tally<'a> {
     compute: f64,
     /// Cycles of fills that single slots do not hide.
     exposed: f64,
+    /// Cycles from the start to the first tile of each tensor in place (of outputs: from the last one to its home).
+    first: [f64; 3],
     /// Steps of the PE level.
     steps: f64,
 }
@@ -75,8 +86,15 @@ impl<'a> Tally<'a> {
             occupied: vec![0.0; arch.levels.len() * 12],
             compute: compute * arch.compute.interval as f64,
             exposed: 0.0,
+            first: [0.0; 3],
             steps,
         }
+    }
+
+    /// What nothing overlaps: the first operands on their way in, the last outputs on their way out.
+    fn ramp(&self) -> f64 {
+        let [weights, inputs, outputs] = self.first;
+        weights.max(inputs) + outputs
     }
 
     /// Levels that keep `tensor`, outermost first.
@@ -203,6 +221,11 @@ impl<'a> Tally<'a> {
                     self.exposed += slowest;
                 }
             }
+            if child <= self.event {
+                self.first[tensor as usize] += slowest / self.visits(child, tensor);
+            } else if parent < self.event {
+                self.first[tensor as usize] += slowest / self.steps;
+            }
         }
     }
 
@@ -235,14 +258,17 @@ impl<'a> Tally<'a> {
             let bits = self.arch.bits(tensor, fetched > 0.0) as f64;
             let merged = self.copies(parent, child, tensor, |_| true);
             let arriving = self.copies(parent, child, tensor, reduces);
-            self.port(parent, tensor, Resource::Write, drained * arriving, bits);
+            let mut slowest = self.port(parent, tensor, Resource::Write, drained * arriving, bits);
             let reread = fetched * merged + drained * (arriving - merged);
             self.port(parent, tensor, Resource::Read, reread, bits);
             for level in parent..child.min(lanes - 1) {
                 let up = drained * self.copies(level, child, tensor, reduces);
-                self.channel(level, tensor, Resource::Up, up, bits);
+                slowest = slowest.max(self.channel(level, tensor, Resource::Up, up, bits));
                 let down = fetched * self.copies(level, child, tensor, |_| true);
                 self.channel(level, tensor, Resource::Down, down, bits);
+            }
+            if parent < self.event {
+                self.first[tensor as usize] += slowest / visits;
             }
             if !(in_lanes && child == self.event) {
                 let out = self.port(child, tensor, Resource::Read, drained, bits);

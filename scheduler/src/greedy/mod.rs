@@ -14,6 +14,7 @@ use cyclonest_arch::{Accelerator, Mapping};
 use cyclonest_workloads::{Dim, Problem, Tensor, TensorSet};
 
 use crate::{Request, ScheduleError, Scheduled, Scheduler};
+use estimate::Goal;
 use state::{ORDERS, State, Unrolled};
 
 /// Ways to unroll that get every starting point; the others are judged by one.
@@ -74,7 +75,7 @@ impl Search<'_> {
         let mut judged: Vec<(f64, State, Vec<Unrolled>)> = Vec::new();
         for way in ways {
             let start = State::new(self.problem, &way, &keeps);
-            if let Some((cost, state)) = self.climb(start) {
+            if let Some((cost, state)) = self.optimise(start) {
                 judged.push((cost, state, way));
             }
         }
@@ -86,7 +87,7 @@ impl Search<'_> {
             for first in &STARTS[1..] {
                 let mut start = State::new(self.problem, &way, &keeps);
                 self.fill(&mut start, first);
-                results.extend(self.climb(start));
+                results.extend(self.optimise(start));
             }
             for (cost, state) in results {
                 if best.as_ref().is_none_or(|b| cost < b.0) {
@@ -168,19 +169,26 @@ impl Search<'_> {
         steps
     }
 
-    /// Steepest descent of the cost over one changed trip count or loop order; `None` if the start does not fit.
-    fn climb(&mut self, mut state: State) -> Option<(f64, State)> {
-        if !self.fits(&state) {
+    /// Descends from `start` to a mapping that is good in the long run, and on from there to one that also starts
+    /// and ends soon; `None` if the start does not fit.
+    fn optimise(&mut self, start: State) -> Option<(f64, State)> {
+        if !self.fits(&start) {
             return None;
         }
-        let mut cost = self.cost(&state);
+        let (_, steady) = self.descend(start, Goal::Steady);
+        Some(self.descend(steady, Goal::Whole))
+    }
+
+    /// Steepest descent of the cost over one changed trip count or loop order.
+    fn descend(&mut self, mut state: State, goal: Goal) -> (f64, State) {
+        let mut cost = self.cost(&state, goal);
         loop {
             let mut best: Option<(f64, State)> = None;
             for moved in self.moves(&state) {
                 if !self.fits(&moved) {
                     continue;
                 }
-                let moved_cost = self.cost(&moved);
+                let moved_cost = self.cost(&moved, goal);
                 let bar = best.as_ref().map_or(cost * (1.0 - 1e-9), |b| b.0);
                 if moved_cost < bar {
                     best = Some((moved_cost, moved));
@@ -188,14 +196,14 @@ impl Search<'_> {
             }
             match best {
                 Some((lower, moved)) => (cost, state) = (lower, moved),
-                None => return Some((cost, state)),
+                None => return (cost, state),
             }
         }
     }
 
-    fn cost(&mut self, state: &State) -> f64 {
+    fn cost(&mut self, state: &State, goal: Goal) -> f64 {
         self.tried += 1;
-        estimate::cost(self.problem, self.arch, state)
+        estimate::cost(self.problem, self.arch, state, goal)
     }
 
     /// Neighbours of `state`: the next smaller and larger trip count, the double, all and one, of every dimension

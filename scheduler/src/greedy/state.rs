@@ -12,7 +12,11 @@ pub(super) const ORDERS: [[usize; 3]; 6] = [[1, 0, 2], [0, 1, 2], [0, 2, 1], [2,
 
 /// The dimensions in order `order`, outermost first.
 pub(super) fn dims_in(order: usize) -> impl DoubleEndedIterator<Item = Dim> {
-    std::iter::once(Dim::G).chain(ORDERS[order].into_iter().flat_map(|group| GROUPS[group].iter().copied()))
+    std::iter::once(Dim::G).chain(
+        ORDERS[order]
+            .into_iter()
+            .flat_map(|group| GROUPS[group].iter().copied()),
+    )
 }
 
 /// Spatial loops of one level.
