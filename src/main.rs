@@ -1,2 +1,17 @@
 //! The command line of Cyclonest.
-fn main() {}
+
+mod assign;
+mod cli;
+mod commands;
+mod diagram;
+mod faults;
+mod inputs;
+mod output;
+mod parallel;
+mod report;
+
+use clap::Parser as _;
+
+fn main() -> std::process::ExitCode {
+    cli::Cli::parse().run()
+}

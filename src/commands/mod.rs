@@ -1,0 +1,7 @@
+//! One file per subcommand.
+
+pub(crate) mod check;
+pub(crate) mod list;
+pub(crate) mod show;
+pub(crate) mod simulate;
+pub(crate) mod validate;

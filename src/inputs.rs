@@ -1,0 +1,258 @@
+//! Machines, networks and mappings by name or from files.
+
+use std::path::Path;
+
+use cyclonest_arch::{Accelerator, Diagnostic, Mapping, Mappings};
+use cyclonest_scheduler::Scheduler;
+use cyclonest_workloads::Network;
+
+use crate::faults::Faults;
+
+/// Kinds of RON file, by the name in front of their first parenthesis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Accelerator,
+    Network,
+    Mapping,
+    Mappings,
+}
+
+impl Kind {
+    /// What `text` says it is.
+    pub(crate) fn of(path: &Path, text: &str) -> Result<Self, Faults> {
+        let expected = "Accelerator(…), Network(…), Mapping(…) or Mappings(…) is expected";
+        let (found, line, column) = first_word(text);
+        match found {
+            "Accelerator" => Ok(Kind::Accelerator),
+            "Network" => Ok(Kind::Network),
+            "Mapping" => Ok(Kind::Mapping),
+            "Mappings" => Ok(Kind::Mappings),
+            _ => {
+                let found = match found {
+                    "" if text.trim().is_empty() => "the file is empty".to_string(),
+                    "" => "it does not start with a name".to_string(),
+                    word => format!("found `{word}`"),
+                };
+                Err(placed(
+                    path,
+                    text,
+                    &[Diagnostic {
+                        line,
+                        column,
+                        message: format!("not a file of this project: {found}; {expected}"),
+                        help: cyclonest_arch::nearest(
+                            first_word(text).0,
+                            ["Accelerator", "Network", "Mapping", "Mappings"],
+                        )
+                        .map(|name| format!("did you mean `{name}`?")),
+                    }],
+                ))
+            }
+        }
+    }
+}
+
+/// The first word after comments and attributes, with its line and column.
+fn first_word(text: &str) -> (&str, usize, usize) {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start();
+        let skipped = if rest.starts_with("//") || rest.starts_with("#!") {
+            rest.find('\n').map(|end| end + 1)
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map(|end| end + 2)
+        } else {
+            break;
+        };
+        rest = &rest[skipped.unwrap_or(rest.len())..];
+    }
+    let before = &text[..text.len() - rest.len()];
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+    let end = rest
+        .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .unwrap_or(rest.len());
+    (&rest[..end], line, column)
+}
+
+/// Faults at their places in a file.
+pub(crate) fn placed(path: &Path, text: &str, diagnostics: &[Diagnostic]) -> Faults {
+    let file = path.display().to_string();
+    diagnostics
+        .iter()
+        .map(|diagnostic| cyclonest_arch::render(&file, text, std::slice::from_ref(diagnostic)))
+        .collect()
+}
+
+/// The text of a file.
+pub(crate) fn read(path: &Path) -> Result<String, Faults> {
+    let bytes = read_bytes(path)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let (line, column) = place_of(&error);
+        Faults::one(format!("{}:{line}:{column}: not a text in UTF-8", path.display()))
+    })
+}
+
+/// Line and column of the first byte that is not UTF-8.
+fn place_of(error: &std::string::FromUtf8Error) -> (usize, usize) {
+    let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+    let line = valid.iter().filter(|&&b| b == b'\n').count() + 1;
+    let start = valid.iter().rposition(|&b| b == b'\n').map_or(0, |i| i + 1);
+    (line, String::from_utf8_lossy(&valid[start..]).chars().count() + 1)
+}
+
+/// The bytes of a file.
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Faults> {
+    std::fs::read(path).map_err(|error| Faults::one(format!("{}: cannot be read: {error}", path.display())))
+}
+
+/// True if `given` is meant as a file: it has a folder or an extension, or a file of that name exists.
+pub(crate) fn is_path(given: &str) -> bool {
+    let path = Path::new(given);
+    path.components().count() > 1 || path.extension().is_some() || path.is_file()
+}
+
+/// Names of the bundled machines.
+pub(crate) fn arch_names() -> Vec<String> {
+    cyclonest_arch::bundled::names().map(String::from).collect()
+}
+
+/// Names of the bundled networks.
+pub(crate) fn network_names() -> Vec<String> {
+    cyclonest_workloads::bundled::names()
+        .iter()
+        .map(|name| name.to_string())
+        .collect()
+}
+
+/// The machine `given`: a bundled one by its name, or a file.
+pub(crate) fn arch(given: &str) -> Result<Accelerator, Faults> {
+    if let Some(arch) = cyclonest_arch::bundled::load(given) {
+        return Ok(arch);
+    }
+    if !is_path(given) {
+        return Err(Faults::unknown("accelerator", given, &arch_names()));
+    }
+    let path = Path::new(given);
+    arch_from(path, &read(path)?)
+}
+
+/// The machine in `text`, which `path` contains.
+pub(crate) fn arch_from(path: &Path, text: &str) -> Result<Accelerator, Faults> {
+    Accelerator::from_ron(text).map_err(|faults| placed(path, text, &faults))
+}
+
+/// The scheduler of that name.
+pub(crate) fn scheduler(name: &str) -> Result<&'static dyn Scheduler, Faults> {
+    let known = || cyclonest_scheduler::names().map(String::from).collect::<Vec<_>>();
+    cyclonest_scheduler::by_name(name).ok_or_else(|| Faults::unknown("scheduler", name, &known()))
+}
+
+/// A network with what its description says of its origin and variant.
+#[derive(Debug)]
+pub(crate) struct Described {
+    pub(crate) network: Network,
+    pub(crate) about: String,
+}
+
+/// The network `given`: a bundled one by its name, or a file.
+pub(crate) fn network(given: &str) -> Result<Described, Faults> {
+    let bundled = cyclonest_workloads::bundled::load(given).zip(cyclonest_workloads::bundled::text(given));
+    if let Some((network, text)) = bundled {
+        let about = about(text);
+        return Ok(Described { network, about });
+    }
+    if !is_path(given) {
+        return Err(Faults::unknown("network", given, &network_names()));
+    }
+    let path = Path::new(given);
+    let text = read(path)?;
+    Ok(Described {
+        network: network_from(path, &text)?,
+        about: about(&text),
+    })
+}
+
+/// The network in `text`, which `path` contains.
+pub(crate) fn network_from(path: &Path, text: &str) -> Result<Network, Faults> {
+    Network::from_ron(text).map_err(|errors| {
+        errors
+            .into_iter()
+            .map(|error| {
+                let message = match &error.node {
+                    Some(node) => format!("{node}: {}", error.message),
+                    None => error.message.clone(),
+                };
+                let (line, column) = error.position.unwrap_or((1, 1));
+                let diagnostic = Diagnostic {
+                    line,
+                    column,
+                    message,
+                    help: None,
+                };
+                cyclonest_arch::render(&path.display().to_string(), text, &[diagnostic])
+            })
+            .collect()
+    })
+}
+
+/// The comment that a description starts with: its source and variant.
+pub(crate) fn about(text: &str) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .map_while(|line| line.strip_prefix("//"))
+        .map(str::trim)
+        .collect();
+    lines.join("\n").trim().to_string()
+}
+
+/// The file of mappings at `path` with its text. A file with a single mapping is one for the only layer that
+/// `layers` selects.
+pub(crate) fn mappings(path: &Path) -> Result<(MappingFile, String), Faults> {
+    let text = read(path)?;
+    let file = match Kind::of(path, &text)? {
+        Kind::Mapping => Mapping::from_ron(&text).map(MappingFile::One),
+        Kind::Mappings => Mappings::from_ron(&text).map(MappingFile::Many),
+        other @ (Kind::Accelerator | Kind::Network) => {
+            let found = format!(
+                "{}: found {other:?}(…); Mapping(…) or Mappings(…) is expected",
+                path.display()
+            );
+            return Err(Faults::one(found));
+        }
+    };
+    match file {
+        Ok(file) => Ok((file, text)),
+        Err(faults) => Err(placed(path, &text, &faults)),
+    }
+}
+
+/// A file with mappings.
+#[derive(Debug, Clone)]
+pub(crate) enum MappingFile {
+    /// One, that does not say for which layer.
+    One(Mapping),
+    /// By the names of their layers.
+    Many(Mappings),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_word_is_found_behind_comments_and_attributes() {
+        let text = "// a\n/* b\n */ #![enable(implicit_some)]\n  Mapping(bounds: {})";
+        assert_eq!(first_word(text), ("Mapping", 4, 3));
+        assert_eq!(first_word(""), ("", 1, 1));
+        assert_eq!(first_word("/* open"), ("", 1, 8));
+        assert_eq!(first_word("(name: 1)"), ("", 1, 1));
+    }
+
+    #[test]
+    fn names_are_told_from_paths() {
+        assert!(!is_path("simba"));
+        assert!(is_path("simba.ron"));
+        assert!(is_path("machines/simba"));
+    }
+}
