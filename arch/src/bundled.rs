@@ -9,7 +9,16 @@ macro_rules! machines {
     };
 }
 
-machines!("simba", "small3");
+machines!(
+    "eyeriss",
+    "nvdla_like",
+    "shidiannao_like",
+    "simba",
+    "simba_4x",
+    "simba_large",
+    "simba_sram",
+    "small3",
+);
 
 /// Names of the bundled machines, sorted.
 pub fn names() -> impl Iterator<Item = &'static str> {

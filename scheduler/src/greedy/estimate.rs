@@ -216,10 +216,7 @@ impl<'a> Tally<'a> {
             }
             if child < lanes {
                 slowest = slowest.max(self.port(child, tensor, Resource::Write, elements, bits));
-                let single = self.bank(child, tensor).slots_of(tensor) == 1;
-                if child == self.event && single {
-                    self.exposed += slowest;
-                }
+                self.expose(child, tensor, slowest);
             }
             if child <= self.event {
                 self.first[tensor as usize] += slowest / self.visits(child, tensor);
@@ -273,9 +270,7 @@ impl<'a> Tally<'a> {
             if !(in_lanes && child == self.event) {
                 let out = self.port(child, tensor, Resource::Read, drained, bits);
                 let back = self.port(child, tensor, Resource::Write, fetched, bits);
-                if child == self.event && self.bank(child, tensor).slots_of(tensor) == 1 {
-                    self.exposed += out + back;
-                }
+                self.expose(child, tensor, out + back);
             }
         }
         // Every cycle adds to the innermost level that keeps outputs.
@@ -286,6 +281,17 @@ impl<'a> Tally<'a> {
             let updates = self.compute * self.copies(innermost, lanes, tensor, |_| true);
             self.port(innermost, tensor, Resource::Read, updates, bits);
             self.port(innermost, tensor, Resource::Write, updates, bits);
+        }
+    }
+
+    /// Cycles of transfers of the PE level that nothing hides: one slot, and a tile that its FIFO does not take.
+    fn expose(&mut self, level: usize, tensor: Tensor, cycles: f64) {
+        if level != self.event {
+            return;
+        }
+        let bank = self.bank(level, tensor);
+        if bank.slots_of(tensor) == 1 && self.tile(level, tensor) > bank.fifo as f64 {
+            self.exposed += cycles;
         }
     }
 
