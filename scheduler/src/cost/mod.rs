@@ -1,5 +1,6 @@
 //! Analytical cost models: what a mapping costs, without simulating it.
 
+pub mod exact;
 pub mod timeloop;
 
 use cyclonest_arch::{Accelerator, Counts, Mapping};

@@ -1,0 +1,173 @@
+//! Residencies of tensors whose tiles are either equal or disjoint.
+//!
+//! Along a dimension that a tensor depends on without overlap, two settings of its loops select the same tile or
+//! disjoint ones. So the tile changes whenever a loop further out moves while some *effective* loop of such a
+//! dimension lies inside it, that is one with more than one existing trip, edge tiles and the instance's
+//! coordinates considered. Everything inside the innermost effective loop is one residency (rule 3). This module sorts
+//! the digit strings of a dimension by the position of that loop.
+
+use super::nest::{Digit, MAX_LEVELS, Role, existing, last_obeys, suffixes};
+
+/// Position of "no loop": before all others.
+pub(super) const NOWHERE: i32 = -1;
+
+/// Strings of one dimension that agree in everything that matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Class {
+    /// How many strings.
+    pub(super) count: u64,
+    /// Extent of the tile.
+    pub(super) extent: u64,
+    /// True for the string of the last, clipped tile.
+    pub(super) last: bool,
+    /// Position of the innermost effective loop, as each level of the chain sees it.
+    pub(super) innermost: [i32; MAX_LEVELS],
+}
+
+/// The levels from which a residency is seen: for operands only the child, for outputs every level from the
+/// outermost to the child that keeps them, because an output residency ends with its parent's (rule 4).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chain<'a> {
+    /// Digits of the dimension outside each level of the chain; the last entry is the child's.
+    pub(super) outside: &'a [usize],
+}
+
+/// Sorts the strings of `digits`, all coordinates and all temporal settings, into classes. `full` and `last` are the
+/// extents of a full tile and of the last one.
+pub(super) fn relevant(digits: &[Digit], chain: Chain<'_>, full: u64, last: u64, out: &mut Vec<Class>) {
+    out.clear();
+    let len = digits.len();
+    debug_assert_eq!(chain.outside.last(), Some(&len));
+    for k in 0..=len {
+        let free: u64 = digits[(k + 1).min(len)..].iter().map(|d| d.trips).product();
+        let below = if k < len { digits[k].bound } else { 1 };
+        if below == 0 {
+            continue;
+        }
+        let mut class = Class {
+            count: below * free,
+            extent: if k < len { full } else { last },
+            last: k == len,
+            innermost: [NOWHERE; MAX_LEVELS],
+        };
+        let splits = k < len && !digits[k].spatial && digits[k].bound == 1;
+        if !splits {
+            mark(digits, chain, k, usize::MAX, &mut class);
+            push(out, class);
+            continue;
+        }
+        // The loop moves once, from 0 to 1, but 1 exists only for coordinates that fit under the bound: sort by
+        // the first spatial digit that exceeds it.
+        let mut rest = class.count;
+        let mut inside = free;
+        for u in k + 1..len {
+            if !digits[u].spatial {
+                break;
+            }
+            inside /= digits[u].trips;
+            let exceeding = (digits[u].trips - 1 - digits[u].bound) * inside;
+            if exceeding > 0 {
+                let mut split = Class {
+                    count: exceeding,
+                    ..class
+                };
+                rest -= exceeding;
+                mark(digits, chain, k, u, &mut split);
+                push(out, split);
+            }
+        }
+        if rest > 0 {
+            class.count = rest;
+            mark(digits, chain, k, usize::MAX, &mut class);
+            push(out, class);
+        }
+    }
+}
+
+/// Fills in the innermost effective loop of strings that fall below the bound at digit `k` and whose spatial digits
+/// after it exceed the bound first at digit `exceeds`.
+fn mark(digits: &[Digit], chain: Chain<'_>, k: usize, exceeds: usize, class: &mut Class) {
+    let mut outer = NOWHERE;
+    for (slot, &outside) in class.innermost.iter_mut().zip(chain.outside) {
+        let seen = &digits[..outside];
+        let inner = seen.iter().skip(k + 1).rev().find(|d| !d.spatial);
+        let here = match inner {
+            Some(digit) => digit.position,
+            None if k < outside && !digits[k].spatial && (digits[k].bound > 1 || exceeds >= outside) => {
+                digits[k].position
+            }
+            None => seen[..k.min(outside)]
+                .iter()
+                .rev()
+                .find(|d| !d.spatial && d.bound > 0)
+                .map_or(NOWHERE, |d| d.position),
+        };
+        outer = outer.max(here);
+        *slot = outer;
+    }
+}
+
+fn push(out: &mut Vec<Class>, class: Class) {
+    let same = |c: &&mut Class| c.extent == class.extent && c.last == class.last && c.innermost == class.innermost;
+    match out.iter_mut().find(same) {
+        Some(known) => known.count += class.count,
+        None => out.push(class),
+    }
+}
+
+/// How many strings have how many members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Degree {
+    /// Members of one group along the dimension.
+    pub(super) members: u64,
+    /// How many groups.
+    pub(super) count: u64,
+}
+
+/// Groups along a dimension: `members_at` is the contiguous range of spatial digits that count as members, every
+/// other digit obeys `role`. At most three different sizes occur.
+pub(super) fn degrees(
+    digits: &[Digit],
+    members_at: std::ops::Range<usize>,
+    role: impl Fn(&Digit) -> Role + Copy,
+    out: &mut [Degree; 3],
+) -> usize {
+    if members_at.is_empty() {
+        out[0] = Degree {
+            members: 1,
+            count: existing(digits, role),
+        };
+        return usize::from(out[0].count > 0);
+    }
+    let (prefix, block, suffix) = (
+        &digits[..members_at.start],
+        &digits[members_at.clone()],
+        &digits[members_at.end..],
+    );
+    let at_bound = u64::from(last_obeys(prefix, role));
+    let before = existing(prefix, role) - at_bound;
+    let (mut radix, mut bound) = (1, 0);
+    for digit in block {
+        radix *= digit.trips;
+        bound = bound * digit.trips + digit.bound;
+    }
+    let (all, at_most) = suffixes(suffix, role);
+    let mut len = 0;
+    for (members, count) in [
+        (radix, before * all),
+        (bound + 1, at_bound * at_most),
+        (bound, at_bound * (all - at_most)),
+    ] {
+        if members == 0 || count == 0 {
+            continue;
+        }
+        match out[..len].iter_mut().find(|d| d.members == members) {
+            Some(known) => known.count += count,
+            None => {
+                out[len] = Degree { members, count };
+                len += 1;
+            }
+        }
+    }
+    len
+}

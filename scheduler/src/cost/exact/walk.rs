@@ -1,0 +1,562 @@
+//! Residencies of the inputs inside one block: a run of steps that leave N, G and C alone.
+//!
+//! Tiles of the inputs overlap (halos, and P×R combinations that select the same rows), so their residencies
+//! cannot be read off the loops: a tile may be contained in an earlier one that is still there. Between two changes
+//! of N, G or C, though, only the loops over P, R, Q, S and K inside the innermost effective N, G or C loop move.
+//! The walk goes through these steps once per *context*, an equivalence class of everything further out: all
+//! contexts that neither padding nor a bound cuts look alike.
+
+use cyclonest_workloads::Dim;
+
+use super::nest::{Digit, MAX_LEVELS, Nest, Role};
+use super::window::{AffineAxis, Rows};
+
+/// What the walk needs to know of the stream.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Route {
+    /// Level that is read.
+    pub(super) parent: usize,
+    /// Level that is filled.
+    pub(super) child: usize,
+    /// Networks that serve several children with one pass, by the level above them.
+    pub(super) multicast: [bool; MAX_LEVELS],
+    /// True if the child keeps overlaps.
+    pub(super) halo: bool,
+    /// True if the child does not keep the tensor: every step is a residency of its own (rule 6).
+    pub(super) streamed: bool,
+}
+
+/// Groups of transfers, for one context; all fields describe one group or pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Group {
+    /// What the entry counts.
+    pub(super) what: What,
+    /// New rows × columns.
+    pub(super) elements: u64,
+    /// Children that the pass serves.
+    pub(super) degree: u64,
+    /// How many such groups or passes.
+    pub(super) count: u64,
+    /// Setting of the loops over K that are part of the walk.
+    pub(super) pattern: Pattern,
+}
+
+/// What a [`Group`] counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    /// A transfer to a single member: one read, one fill, one pass of degree 1 on each network.
+    Single,
+    /// Reads at the parent.
+    Read,
+    /// Fills at the child.
+    Fill,
+    /// Passes through the network below this level.
+    Pass(usize),
+}
+
+/// Loops over K that lie outside a loop of the walk, as constraints on their digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Pattern {
+    roles: [(i32, u32, bool); Pattern::MAX],
+    len: usize,
+}
+
+impl Pattern {
+    const MAX: usize = 6;
+
+    /// Constraint on the digit at `position`: 0 unless the walk includes the loop.
+    pub(super) fn role(&self, position: i32) -> Role {
+        match self.roles[..self.len].iter().find(|r| r.0 == position) {
+            Some(&(_, value, true)) => Role::AtLeast(u64::from(value)),
+            Some(&(_, value, false)) => Role::Exactly(u64::from(value)),
+            None => Role::ZERO,
+        }
+    }
+}
+
+/// A setting of everything outside the block along one axis, with the number of settings like it.
+#[derive(Debug, Clone, Copy)]
+struct Context {
+    p: u64,
+    r: u64,
+    key: [u64; 4],
+    count: u64,
+}
+
+/// A child instance below one parent instance, along one axis.
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    p: u64,
+    r: u64,
+    /// Coordinates at networks without multicast, as one number.
+    fixed: u64,
+    /// Coordinates at the networks from the parent's down to each level, as one number.
+    codes: [u32; MAX_LEVELS],
+    rows: Rows,
+}
+
+/// One affine axis of the walk.
+#[derive(Debug, Clone, Default)]
+struct Axis {
+    affine: AffineAxis,
+    contexts: Vec<Context>,
+    members: Vec<Member>,
+    bounds: (u64, u64),
+    extents: (u64, u64),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Inner {
+    dim: Dim,
+    trips: u64,
+    weight: u64,
+    position: i32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    row: usize,
+    column: usize,
+    kept: Option<(Rows, Rows)>,
+    elements: u64,
+}
+
+/// Memory of the walk, reused from one to the next.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Walk {
+    rows: Axis,
+    columns: Axis,
+    inner: Vec<Inner>,
+    loaded: Vec<Option<(Rows, Rows)>>,
+    saved: Vec<Option<(Rows, Rows)>>,
+    starts: Vec<Start>,
+    codes: Vec<(u64, u64)>,
+    raw: Vec<Group>,
+    groups: Vec<Group>,
+}
+
+impl Walk {
+    /// Groups of the inputs' transfers from `route.parent` to `route.child` over all contexts, when the innermost
+    /// effective loop of N, G and C stands at position `innermost`.
+    pub(super) fn groups(
+        &mut self,
+        nest: &Nest,
+        route: &Route,
+        axes: &[AffineAxis; 2],
+        innermost: i32,
+    ) -> &[Group] {
+        self.inner.clear();
+        let inside = |d: &&Digit| !d.spatial && d.position > innermost;
+        for dim in [Dim::P, Dim::R, Dim::Q, Dim::S, Dim::K] {
+            self.inner
+                .extend(nest.outside(route.child, dim).iter().filter(inside).map(|d| Inner {
+                    dim,
+                    trips: d.trips,
+                    weight: d.weight,
+                    position: d.position,
+                }));
+        }
+        self.inner.sort_unstable_by_key(|l| l.position);
+        // Loops over K inside all others stay at 0 when a residency starts.
+        while self.inner.last().is_some_and(|l| l.dim == Dim::K) {
+            self.inner.pop();
+        }
+        // Those outside all others change no tile, either, but the state that they meet is not the initial one.
+        self.rows.set(nest, route, axes[0], (Dim::P, Dim::R), innermost);
+        self.columns.set(nest, route, axes[1], (Dim::Q, Dim::S), innermost);
+        self.groups.clear();
+        for row in 0..self.rows.contexts.len() {
+            for column in 0..self.columns.contexts.len() {
+                let (row, column) = (self.rows.contexts[row], self.columns.contexts[column]);
+                self.raw.clear();
+                self.loaded.clear();
+                self.loaded
+                    .resize(self.rows.members.len() * self.columns.members.len(), None);
+                self.descend(nest, route, 0, [row.p, row.r, column.p, column.r], Pattern::default());
+                for group in &mut self.raw {
+                    group.count *= row.count * column.count;
+                }
+                merge(&mut self.groups, &self.raw);
+            }
+        }
+        &self.groups
+    }
+
+    fn descend(&mut self, nest: &Nest, route: &Route, depth: usize, base: [u64; 4], pattern: Pattern) {
+        let Some(&looped) = self.inner.get(depth) else {
+            return self.step(nest, route, base, pattern);
+        };
+        let (at, bound) = match looped.dim {
+            Dim::P => (0, self.rows.bounds.0),
+            Dim::R => (1, self.rows.bounds.1),
+            Dim::Q => (2, self.columns.bounds.0),
+            Dim::S => (3, self.columns.bounds.1),
+            _ => return self.repeat(nest, route, depth, base, pattern),
+        };
+        let mut base = base;
+        for _ in 0..looped.trips {
+            if base[at] >= bound {
+                break;
+            }
+            self.descend(nest, route, depth + 1, base, pattern);
+            base[at] += looped.weight;
+        }
+    }
+
+    /// A loop over K: the same tiles again, until an iteration leaves the state as it found it.
+    fn repeat(&mut self, nest: &Nest, route: &Route, depth: usize, base: [u64; 4], pattern: Pattern) {
+        let looped = self.inner[depth];
+        if pattern.len == Pattern::MAX {
+            // Beyond what a pattern holds: settings of this loop are not told apart.
+            return self.descend(nest, route, depth + 1, base, pattern);
+        }
+        for value in 0..looped.trips {
+            let mut inner = pattern;
+            inner.roles[inner.len] = (looped.position, value as u32, false);
+            inner.len += 1;
+            let from = self.raw.len();
+            let mut saved = std::mem::take(&mut self.saved);
+            saved.clone_from(&self.loaded);
+            self.descend(nest, route, depth + 1, base, inner);
+            let unchanged = saved == self.loaded;
+            self.saved = saved;
+            if unchanged {
+                // What this iteration did, all later ones do.
+                for group in &mut self.raw[from..] {
+                    group.pattern.roles[pattern.len].2 = true;
+                }
+                break;
+            }
+        }
+    }
+
+    fn step(&mut self, nest: &Nest, route: &Route, base: [u64; 4], pattern: Pattern) {
+        self.rows.place(base[0], base[1]);
+        self.columns.place(base[2], base[3]);
+        self.starts.clear();
+        let columns = self.columns.members.len();
+        for (i, row) in self.rows.members.iter().enumerate() {
+            if row.rows.count == 0 {
+                continue;
+            }
+            for (j, column) in self.columns.members.iter().enumerate() {
+                if column.rows.count == 0 {
+                    continue;
+                }
+                if route.streamed {
+                    let elements = self.rows.trips(nest, route.child, (Dim::P, Dim::R), (base[0] + row.p, base[1] + row.r))
+                        * self.columns.trips(
+                            nest,
+                            route.child,
+                            (Dim::Q, Dim::S),
+                            (base[2] + column.p, base[3] + column.r),
+                        );
+                    self.starts.push(Start {
+                        row: i,
+                        column: j,
+                        kept: None,
+                        elements,
+                    });
+                    continue;
+                }
+                let loaded = &mut self.loaded[i * columns + j];
+                let (r, c) = (&row.rows, &column.rows);
+                let mut kept = None;
+                let mut elements = r.count * c.count;
+                if let Some((lr, lc)) = loaded {
+                    let common = (self.rows.affine.common(r, lr), self.columns.affine.common(c, lc));
+                    if common == (r.count, c.count) {
+                        continue;
+                    }
+                    if route.halo && common.0 * common.1 > 0 {
+                        kept = Some((*lr, *lc));
+                        elements -= common.0 * common.1;
+                    }
+                }
+                *loaded = Some((*r, *c));
+                self.starts.push(Start {
+                    row: i,
+                    column: j,
+                    kept,
+                    elements,
+                });
+            }
+        }
+        if self.rows.members.len() * columns == 1 {
+            if let Some(start) = self.starts.first() {
+                self.raw.push(Group {
+                    what: What::Single,
+                    elements: start.elements,
+                    degree: 1,
+                    count: 1,
+                    pattern,
+                });
+            }
+            return;
+        }
+        self.group(route, pattern);
+    }
+
+    /// Splits the residencies that start at one step into multicast groups (rule 10).
+    fn group(&mut self, route: &Route, pattern: Pattern) {
+        while let Some(first) = self.starts.pop() {
+            let (fr, fc) = (&self.rows.members[first.row], &self.columns.members[first.column]);
+            self.codes.clear();
+            let mut group = vec![first];
+            let mut i = 0;
+            while i < self.starts.len() {
+                let other = self.starts[i];
+                let (or, oc) = (&self.rows.members[other.row], &self.columns.members[other.column]);
+                let same = or.fixed == fr.fixed
+                    && oc.fixed == fc.fixed
+                    && other.elements == first.elements
+                    && self.rows.affine.same(&or.rows, &fr.rows)
+                    && self.columns.affine.same(&oc.rows, &fc.rows)
+                    && match (&first.kept, &other.kept) {
+                        (None, None) => true,
+                        (Some(a), Some(b)) => {
+                            same_part(&self.rows.affine, &fr.rows, &a.0, &b.0)
+                                && same_part(&self.columns.affine, &fc.rows, &a.1, &b.1)
+                        }
+                        _ => false,
+                    };
+                if same {
+                    group.push(other);
+                    self.starts.swap_remove(i);
+                } else {
+                    i += 1;
+                }
+            }
+            let mut push = |what, degree, count| {
+                self.raw.push(Group {
+                    what,
+                    elements: first.elements,
+                    degree,
+                    count,
+                    pattern,
+                });
+            };
+            push(What::Read, 1, 1);
+            push(What::Fill, 1, group.len() as u64);
+            for level in route.parent..route.child {
+                let code = |start: &Start, to: usize| {
+                    let (r, c) = (&self.rows.members[start.row], &self.columns.members[start.column]);
+                    u64::from(r.codes[to]) << 32 | u64::from(c.codes[to])
+                };
+                self.codes.clear();
+                self.codes.extend(
+                    group
+                        .iter()
+                        .map(|s| (if level == route.parent { 0 } else { code(s, level - 1) }, code(s, level))),
+                );
+                self.codes.sort_unstable();
+                self.codes.dedup();
+                let mut from = 0;
+                while from < self.codes.len() {
+                    let passes = self.codes[from..].iter().take_while(|c| c.0 == self.codes[from].0).count();
+                    push(What::Pass(level), passes as u64, 1);
+                    from += passes;
+                }
+            }
+        }
+    }
+}
+
+/// True if `tile ∩ a` and `tile ∩ b` are equal.
+fn same_part(axis: &AffineAxis, tile: &Rows, a: &Rows, b: &Rows) -> bool {
+    if a == b {
+        return true;
+    }
+    let count = axis.common(tile, a);
+    count == axis.common(tile, b) && count == axis.common_to_three(tile, a, b)
+}
+
+fn merge(into: &mut Vec<Group>, raw: &[Group]) {
+    for group in raw {
+        let same = |g: &&mut Group| {
+            g.elements == group.elements
+                && g.what == group.what
+                && g.degree == group.degree
+                && g.pattern == group.pattern
+        };
+        match into.iter_mut().find(same) {
+            Some(known) => known.count += group.count,
+            None => into.push(*group),
+        }
+    }
+}
+
+impl Axis {
+    fn set(&mut self, nest: &Nest, route: &Route, affine: AffineAxis, dims: (Dim, Dim), innermost: i32) {
+        self.affine = affine;
+        self.bounds = (nest.bounds[dims.0], nest.bounds[dims.1]);
+        self.extents = (nest.extent(route.child, dims.0), nest.extent(route.child, dims.1));
+        let outside = (nest.outside(route.child, dims.0), nest.outside(route.child, dims.1));
+        let on_path = |d: &Digit| d.spatial && d.level >= route.parent;
+        let outer = |d: &Digit| {
+            if d.spatial {
+                d.level < route.parent
+            } else {
+                d.position < innermost
+            }
+        };
+        // How far windows and taps reach beyond the base of a context.
+        let reach = |digits: &[Digit], extent: u64| {
+            digits
+                .iter()
+                .filter(|d| !outer(d))
+                .map(|d| (d.trips - 1) * d.weight)
+                .sum::<u64>()
+                + extent
+        };
+        let reach = (reach(outside.0, self.extents.0), reach(outside.1, self.extents.1));
+        let rows = (reach.0 - 1) * affine.stride + (reach.1 - 1) * affine.dilation + 1;
+        self.contexts.clear();
+        let (bounds, contexts) = (self.bounds, &mut self.contexts);
+        odometer(outside.0, outer, bounds.0, &mut |p| {
+            odometer(outside.1, outer, bounds.1, &mut |r| {
+                let first = p * affine.stride + r * affine.dilation;
+                let key = [
+                    reach.0.min(bounds.0 - p),
+                    reach.1.min(bounds.1 - r),
+                    affine.real_from.saturating_sub(first),
+                    affine.real_to.saturating_sub(first).min(rows),
+                ];
+                match contexts.iter_mut().rev().find(|c| c.key == key) {
+                    Some(known) => known.count += 1,
+                    None => contexts.push(Context { p, r, key, count: 1 }),
+                }
+            });
+        });
+        self.members.clear();
+        self.members.push(Member {
+            p: 0,
+            r: 0,
+            fixed: 0,
+            codes: [0; MAX_LEVELS],
+            rows: Rows::default(),
+        });
+        for level in route.parent..route.child {
+            for (is_tap, digits) in [(false, outside.0), (true, outside.1)] {
+                for digit in digits.iter().filter(|d| on_path(d) && d.level == level) {
+                    self.unroll(digit, is_tap, route.multicast[level]);
+                }
+            }
+            for member in &mut self.members {
+                let code = member.codes[level];
+                member.codes[level + 1..].fill(code);
+            }
+        }
+    }
+
+    fn unroll(&mut self, digit: &Digit, is_tap: bool, multicast: bool) {
+        let known = self.members.len();
+        for value in 0..digit.trips {
+            for i in 0..known {
+                let mut member = self.members[i];
+                if is_tap {
+                    member.r += value * digit.weight;
+                } else {
+                    member.p += value * digit.weight;
+                }
+                let code = &mut member.codes[digit.level];
+                *code = *code * digit.trips as u32 + value as u32;
+                if !multicast {
+                    member.fixed = member.fixed * digit.trips + value;
+                } else {
+                    member.fixed *= digit.trips;
+                }
+                self.members.push(member);
+            }
+        }
+        self.members.drain(..known);
+    }
+
+    /// Sets the tiles of all members for a step.
+    fn place(&mut self, p: u64, r: u64) {
+        for member in &mut self.members {
+            let (p, r) = (p + member.p, r + member.r);
+            member.rows = if p >= self.bounds.0 || r >= self.bounds.1 {
+                Rows::default()
+            } else {
+                let windows = self.extents.0.min(self.bounds.0 - p);
+                let taps = self.extents.1.min(self.bounds.1 - r);
+                self.affine.rows(p, windows, r, taps)
+            };
+        }
+    }
+
+    /// Distinct rows across the lanes, summed over the temporal trips of one burst that starts at (p, r) (rule 15).
+    fn trips(&self, nest: &Nest, level: usize, dims: (Dim, Dim), base: (u64, u64)) -> u64 {
+        burst_rows(nest, level, &self.affine, dims, base, self.bounds)
+    }
+}
+
+/// Distinct rows across the lanes of `level`, summed over the temporal trips of one burst that starts at `base`.
+pub(super) fn burst_rows(
+    nest: &Nest,
+    level: usize,
+    affine: &AffineAxis,
+    dims: (Dim, Dim),
+    base: (u64, u64),
+    bounds: (u64, u64),
+) -> u64 {
+    let temporal = |d: &Digit| !d.spatial;
+    let inner = (nest.inside(level, dims.0), nest.inside(level, dims.1));
+    let mut sum = 0;
+    odometer(inner.0, temporal, bounds.0 - base.0, &mut |p| {
+        odometer(inner.1, temporal, bounds.1 - base.1, &mut |r| {
+            sum += lanes(affine, inner, (base.0 + p, base.1 + r), bounds);
+        });
+    });
+    sum
+}
+
+/// Distinct rows that the lanes touch in one cycle: their windows and taps are all spatial settings.
+pub(super) fn lanes(affine: &AffineAxis, inner: (&[Digit], &[Digit]), base: (u64, u64), bounds: (u64, u64)) -> u64 {
+    let width = |digits: &[Digit]| digits.iter().filter(|d| d.spatial).map(|d| d.trips).product::<u64>();
+    let (windows, taps) = (width(inner.0), width(inner.1));
+    let dense = |digits: &[Digit]| {
+        let first = digits.iter().position(|d| d.spatial).unwrap_or(digits.len());
+        digits[first..].iter().all(|d| d.spatial)
+    };
+    if dense(inner.0) && dense(inner.1) {
+        let windows = windows.min(bounds.0 - base.0);
+        let taps = taps.min(bounds.1 - base.1);
+        return affine.rows(base.0, windows, base.1, taps).count;
+    }
+    // Lanes of several levels: their settings need not be neighbours.
+    let mut seen = std::collections::BTreeSet::new();
+    let spatial = |d: &Digit| d.spatial;
+    odometer(inner.0, spatial, bounds.0 - base.0, &mut |p| {
+        odometer(inner.1, spatial, bounds.1 - base.1, &mut |r| {
+            let rows = affine.rows(base.0 + p, 1, base.1 + r, 1);
+            if rows.count > 0 {
+                seen.insert(rows.first);
+            }
+        });
+    });
+    seen.len() as u64
+}
+
+/// Calls `visit` with the value of every setting of the digits in `which`, all others 0, that is below `bound`.
+pub(super) fn odometer(digits: &[Digit], which: impl Fn(&Digit) -> bool + Copy, bound: u64, visit: &mut dyn FnMut(u64)) {
+    fn go(digits: &[Digit], which: &dyn Fn(&Digit) -> bool, value: u64, bound: u64, visit: &mut dyn FnMut(u64)) {
+        match digits.split_first() {
+            None => visit(value),
+            Some((digit, rest)) => {
+                let trips = if which(digit) { digit.trips } else { 1 };
+                for i in 0..trips {
+                    let value = value + i * digit.weight;
+                    if value >= bound {
+                        break;
+                    }
+                    go(rest, which, value, bound, visit);
+                }
+            }
+        }
+    }
+    if bound > 0 {
+        go(digits, &which, 0, bound, visit);
+    }
+}
