@@ -1,7 +1,24 @@
-//! The model `exact`.
+//! `exact`: element-exact counts for any mapping, and latency from the occupancy of every port and network.
+//!
+//! **Counts** are those of the simulator, to the element, without going through the steps. The settings of the
+//! loops outside a level are mixed-radix numbers per dimension, of which those below the bound exist; residencies,
+//! multicast groups and reduction streams are counted per dimension and multiplied ([`nest`], [`classes`]). Only
+//! the overlaps of input tiles couple dimensions; there one pass over a block of steps per equivalence class of its
+//! surroundings is needed ([`walk`]). Imperfect factors, strides larger than the kernel, dilation, padding, diagonal
+//! sharing of P×R, halo reuse, bypass and mixed multicast degrees are all within.
+//!
+//! **Latency** is an estimate ([`latency`]): the largest of compute, ports and channels per loop, the waits that
+//! single slots and partial sums expose, first fill and last drain.
+//!
+//! Known faults, of the latency only: PEs that drift apart under unicast are taken to run in step; a transfer is
+//! taken not to queue behind those of other tensors except where the resource is the bottleneck; tile sizes are
+//! averaged where edges are clipped.
 
+mod bound;
 mod burst;
 mod classes;
+mod flow;
+mod latency;
 mod nest;
 mod tally;
 mod traffic;
@@ -11,31 +28,36 @@ mod window;
 use cyclonest_arch::{Accelerator, Counts, Mapping};
 use cyclonest_workloads::Problem;
 
+pub use self::bound::lower_bound;
+use self::latency::{Latency, Parts, Timing};
 use self::nest::Nest;
 use self::tally::Tally;
 use self::traffic::{Hardware, Traffic};
 use super::{CostError, CostModel, Estimate};
 
-/// Evaluates mappings; keeps its memory from one to the next.
+/// Evaluates one mapping after the other and keeps its memory: no allocation once it has seen mappings of the kind.
 #[derive(Debug, Clone, Default)]
 pub struct Evaluator {
     nest: Nest,
     hardware: Hardware,
     traffic: Traffic,
     tally: Tally,
+    timing: Timing,
+    latency: Latency,
+    parts: Parts,
 }
 
 impl Evaluator {
-    /// An evaluator without any memory yet.
+    /// An evaluator that has not seen a mapping yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Evaluates.
+    /// Evaluates `mapping`; the results are then read from the evaluator. Capacities and mesh sizes are not checked.
     ///
     /// # Errors
-    /// If invalid.
+    /// If the mapping does not have the machine's levels or its loops do not cover the problem.
     pub fn evaluate(&mut self, problem: &Problem, arch: &Accelerator, mapping: &Mapping) -> Result<(), CostError> {
         self.nest.set(problem, arch, mapping)?;
         self.hardware.set(arch);
@@ -43,13 +65,45 @@ impl Evaluator {
         self.traffic
             .count(&self.nest, problem, mapping, &self.hardware, &mut self.tally);
         burst::count(&self.nest, problem, mapping, self.hardware.event, &mut self.tally);
+        self.timing.set(arch);
+        self.parts = self.latency.estimate(
+            &self.nest,
+            &self.timing,
+            &self.hardware,
+            &self.traffic.flows,
+            &self.tally,
+        );
         Ok(())
     }
 
-    /// The counts of the last mapping.
+    /// Latency of the last mapping \[cycles\].
+    #[must_use]
+    pub fn cycles(&self) -> f64 {
+        self.parts.cycles
+    }
+
+    /// The counts of the last mapping, which was evaluated on `arch`.
     #[must_use]
     pub fn counts(&self, arch: &Accelerator) -> Counts {
         self.tally.to_counts(arch)
+    }
+
+    /// Named parts of the last latency \[cycles\]: `compute` (bursts alone), `steady` (bursts, waits and the busiest
+    /// resource), `first fill`, `last drain`, and `busiest` with the name of that resource.
+    #[must_use]
+    pub fn parts(&self, arch: &Accelerator) -> Vec<(String, f64)> {
+        let parts = &self.parts;
+        let mut named = vec![
+            ("compute".to_owned(), parts.compute),
+            ("steady".to_owned(), parts.steady),
+            ("first fill".to_owned(), parts.first_fill),
+            ("last drain".to_owned(), parts.last_drain),
+        ];
+        if parts.busiest > 0.0 {
+            let name = latency::resource_name(arch, parts.busiest_at);
+            named.push((format!("busiest: {name}"), parts.busiest));
+        }
+        named
     }
 }
 
@@ -57,20 +111,25 @@ impl Evaluator {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Exact;
 
+thread_local! {
+    static EVALUATOR: std::cell::RefCell<Evaluator> = std::cell::RefCell::default();
+}
+
 impl CostModel for Exact {
     fn name(&self) -> &str {
         "exact"
     }
 
     fn evaluate(&self, problem: &Problem, arch: &Accelerator, mapping: &Mapping) -> Result<Estimate, CostError> {
-        let mut evaluator = Evaluator::new();
-        evaluator.evaluate(problem, arch, mapping)?;
-        let counts = evaluator.counts(arch);
-        Ok(Estimate {
-            cycles: 0.0,
-            energy_pj: counts.energy_pj(arch),
-            counts: Some(counts),
-            parts: Vec::new(),
+        EVALUATOR.with_borrow_mut(|evaluator| {
+            evaluator.evaluate(problem, arch, mapping)?;
+            let counts = evaluator.counts(arch);
+            Ok(Estimate {
+                cycles: evaluator.cycles(),
+                energy_pj: counts.energy_pj(arch),
+                counts: Some(counts),
+                parts: evaluator.parts(arch),
+            })
         })
     }
 }

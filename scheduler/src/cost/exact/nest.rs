@@ -52,13 +52,6 @@ pub(super) struct Digits {
     len: usize,
 }
 
-impl Digits {
-    /// All digits.
-    pub(super) fn all(&self) -> &[Digit] {
-        &self.digits[..self.len]
-    }
-}
-
 /// A mapping as one list of loops.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Nest {
@@ -70,10 +63,6 @@ pub(super) struct Nest {
     prefix: Vec<DimMap<usize>>,
     /// Per level: extent of its tile in each dimension, before clipping.
     extent: Vec<DimMap<u64>>,
-    /// Per level: temporal trips of each dimension there.
-    temporal: Vec<DimMap<u64>>,
-    /// Number of loops; every position is less.
-    pub(super) positions: i32,
 }
 
 impl Role {
@@ -105,19 +94,14 @@ impl Nest {
         }
         self.prefix.clear();
         self.extent.clear();
-        self.temporal.clear();
         let mut position = 0;
         for (level, entry) in mapping.levels.iter().enumerate() {
             self.prefix.push(DimMap(self.dims.0.map(|d| d.len)));
-            let mut temporal = DimMap::ones();
             let loops = entry.temporal.iter().map(|t| (t.0, t.1, None));
             let spatial = entry.spatial.iter().map(|s| (s.0, s.1, Some(s.2)));
             for (dim, trips, axis) in loops.chain(spatial) {
                 if trips == 0 {
                     return invalid(format!("{}: a loop over {dim} of 0 trips", entry.level));
-                }
-                if axis.is_none() {
-                    temporal[dim] *= trips;
                 }
                 if trips > 1 {
                     let digits = &mut self.dims[dim];
@@ -163,9 +147,7 @@ impl Nest {
                     }
                 }
             }
-            self.temporal.push(temporal);
         }
-        self.positions = position;
         self.extent.resize(levels, DimMap::ones());
         for dim in Dim::ALL {
             let bound = problem.bounds[dim];
@@ -194,15 +176,6 @@ impl Nest {
     /// Digits of `dim` that belong to levels further out than `level`.
     pub(super) fn outside(&self, level: usize, dim: Dim) -> &[Digit] {
         &self.dims[dim].digits[..self.prefix[level][dim]]
-    }
-
-    /// Digits of `dim` that belong to `level`.
-    pub(super) fn at(&self, level: usize, dim: Dim) -> &[Digit] {
-        let end = match self.prefix.get(level + 1) {
-            Some(next) => next[dim],
-            None => self.dims[dim].len,
-        };
-        &self.dims[dim].digits[self.prefix[level][dim]..end]
     }
 
     /// Digits of `dim` that belong to `level` or to levels further in.

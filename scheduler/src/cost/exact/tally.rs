@@ -56,6 +56,11 @@ impl Tally {
         &mut self.levels[level][tensor as usize]
     }
 
+    /// The accesses of `tensor` at `level`, to read.
+    pub(super) fn get(&self, level: usize, tensor: Tensor) -> &Access {
+        &self.levels[level][tensor as usize]
+    }
+
     /// Adds `count` passes of `elements` elements each through the network below `level`.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn pass(

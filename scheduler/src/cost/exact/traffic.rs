@@ -3,7 +3,8 @@
 use cyclonest_arch::{Accelerator, Mapping, Reduction, Width};
 use cyclonest_workloads::{Dim, Problem, Tensor, TensorSet};
 
-use super::classes::{Chain, Class, Degree, degrees, relevant};
+use super::classes::{Chain, Class, Degree, NOWHERE, degrees, relevant};
+use super::flow::Flow;
 use super::nest::{Digit, MAX_LEVELS, Nest, Role, existing, suffixes};
 use super::tally::{Tally, Way};
 use super::walk::{Pattern, Route, Walk, What};
@@ -23,7 +24,7 @@ const FREE: [&[Dim]; 3] = [&[Dim::N, Dim::P, Dim::Q], &[Dim::K], &[Dim::C, Dim::
 const EVERYWHERE: i32 = i32::MAX;
 
 /// What the counting needs to know of the machine.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Hardware {
     /// The PE level.
     pub(super) event: usize,
@@ -36,7 +37,23 @@ pub(super) struct Hardware {
     /// Per level and tensor: width of the network below, towards the children and towards the parent.
     widths: [[(Option<Width>, Option<Width>); 3]; MAX_LEVELS],
     /// Bits of an element: partial and final.
-    bits: [(u64, u64); 3],
+    pub(super) bits: [(u64, u64); 3],
+    /// Per level and tensor: widths of the read and the write port.
+    ports: [[(Width, Width); 3]; MAX_LEVELS],
+}
+
+impl Default for Hardware {
+    fn default() -> Self {
+        Hardware {
+            event: 0,
+            multicast: [TensorSet::EMPTY; MAX_LEVELS],
+            reduces: [false; MAX_LEVELS],
+            halo: [TensorSet::EMPTY; MAX_LEVELS],
+            widths: [[(None, None); 3]; MAX_LEVELS],
+            bits: [(0, 0); 3],
+            ports: [[(Width::Unlimited, Width::Unlimited); 3]; MAX_LEVELS],
+        }
+    }
 }
 
 impl Hardware {
@@ -51,9 +68,17 @@ impl Hardware {
             for tensor in Tensor::ALL {
                 let width = |c: Option<cyclonest_arch::Channels>| c.and_then(|c| c.link(tensor)).map(|l| l.width);
                 self.widths[l][tensor as usize] = (width(down), width(up));
+                self.ports[l][tensor as usize] = level.bank(tensor).map_or((Width::Unlimited, Width::Unlimited), |b| {
+                    (b.read_width(tensor), b.write_width(tensor))
+                });
             }
         }
         self.bits = Tensor::ALL.map(|t| (arch.bits(t, true), arch.bits(t, false)));
+    }
+
+    /// Widths of the read and the write port of `tensor` at `level`.
+    pub(super) fn port(&self, level: usize, tensor: Tensor) -> (Width, Width) {
+        self.ports[level][tensor as usize]
     }
 }
 
@@ -63,15 +88,8 @@ pub(super) struct Traffic {
     classes: [Vec<Class>; 5],
     walk: Walk,
     blocks: Vec<(i32, u64, u64)>,
-}
-
-/// One stream: a tensor between two neighbouring levels that keep it.
-#[derive(Debug, Clone, Copy)]
-struct Stream {
-    tensor: Tensor,
-    parent: usize,
-    child: usize,
-    streamed: bool,
+    /// The streams of the last mapping, by tensor and from the outside in.
+    pub(super) flows: Vec<Flow>,
 }
 
 impl Traffic {
@@ -88,6 +106,7 @@ impl Traffic {
             AffineAxis::new(problem.stride.0, problem.dilation.0, &problem.real_rows()),
             AffineAxis::new(problem.stride.1, problem.dilation.1, &problem.real_columns()),
         ];
+        self.flows.clear();
         for tensor in Tensor::ALL {
             let mut chain = [0; MAX_LEVELS];
             let mut len = 1;
@@ -96,24 +115,20 @@ impl Traffic {
                 if kept || level == hardware.event {
                     chain[len] = level;
                     len += 1;
-                    let stream = Stream {
-                        tensor,
-                        parent: chain[len - 2],
-                        child: level,
-                        streamed: !kept,
-                    };
+                    let mut flow = Flow::new(tensor, chain[len - 2], level, !kept);
                     match tensor {
-                        Tensor::Weights => self.weights(nest, hardware, stream, tally),
-                        Tensor::Inputs => self.inputs(nest, hardware, stream, &axes, tally),
-                        Tensor::Outputs => self.outputs(nest, hardware, stream, &chain[..len], tally),
+                        Tensor::Weights => self.weights(nest, hardware, &mut flow, tally),
+                        Tensor::Inputs => self.inputs(nest, hardware, &mut flow, &axes, tally),
+                        Tensor::Outputs => self.outputs(nest, hardware, &mut flow, &chain[..len], tally),
                     }
+                    self.flows.push(flow);
                 }
             }
         }
     }
 
     /// Sorts the strings of every plain dimension of the stream's tensor.
-    fn classify(&mut self, nest: &Nest, stream: Stream, chain: &[usize]) {
+    fn classify(&mut self, nest: &Nest, stream: &Flow, chain: &[usize]) {
         self.classes.iter_mut().for_each(Vec::clear);
         for (&dim, classes) in PLAIN[stream.tensor as usize].iter().zip(&mut self.classes) {
             let mut outside = [0; MAX_LEVELS];
@@ -132,81 +147,99 @@ impl Traffic {
         }
     }
 
-    fn weights(&mut self, nest: &Nest, hardware: &Hardware, stream: Stream, tally: &mut Tally) {
-        self.classify(nest, stream, &[stream.child]);
+    fn weights(&mut self, nest: &Nest, hardware: &Hardware, flow: &mut Flow, tally: &mut Tally) {
+        self.classify(nest, flow, &[flow.child]);
+        let mut most = 0;
         combine(&self.classes, |count, size, innermost| {
-            let innermost = if stream.streamed { EVERYWHERE } else { innermost[0] };
-            let bits = hardware.bits[0].1;
-            let mut send = |what, members, trips, strings| {
-                deliver(stream, hardware, what, size * trips, bits, members, count * strings, tally);
-            };
-            let outside = |dim: &Digit| {
-                if dim.position < innermost { Role::Free } else { Role::ZERO }
-            };
-            spread(nest, hardware, stream, &outside, &mut send);
+            let innermost = if flow.streamed { EVERYWHERE } else { innermost[0] };
+            if count > most {
+                (most, flow.innermost) = (count, innermost);
+            }
+            let outside = |d: &Digit| if d.position < innermost { Role::Free } else { Role::ZERO };
+            let stream = *flow;
+            spread(
+                nest,
+                hardware,
+                &stream,
+                &outside,
+                &mut |what, members, trips, strings| {
+                    deliver(flow, hardware, what, size * trips, members, count * strings, tally);
+                },
+            );
         });
     }
 
-    fn inputs(&mut self, nest: &Nest, hardware: &Hardware, stream: Stream, axes: &[AffineAxis; 2], tally: &mut Tally) {
-        self.classify(nest, stream, &[stream.child]);
+    fn inputs(&mut self, nest: &Nest, hardware: &Hardware, flow: &mut Flow, axes: &[AffineAxis; 2], tally: &mut Tally) {
+        self.classify(nest, flow, &[flow.child]);
         // Residencies of a block depend only on its innermost loop: bring equal ones together.
         self.blocks.clear();
-        let blocks = &mut self.blocks;
+        let (blocks, mut most) = (&mut self.blocks, 0);
         combine(&self.classes, |count, size, innermost| {
-            let innermost = if stream.streamed { EVERYWHERE } else { innermost[0] };
+            let innermost = if flow.streamed { EVERYWHERE } else { innermost[0] };
+            if count > most {
+                (most, flow.innermost) = (count, innermost);
+            }
             match blocks.iter_mut().find(|b| b.0 == innermost && b.1 == size) {
                 Some(block) => block.2 += count,
                 None => blocks.push((innermost, size, count)),
             }
         });
+        for dim in [Dim::P, Dim::Q, Dim::R, Dim::S] {
+            for digit in nest
+                .outside(flow.child, dim)
+                .iter()
+                .filter(|d| !d.spatial && d.bound > 0)
+            {
+                flow.innermost = flow.innermost.max(digit.position);
+            }
+        }
         let mut route = Route {
-            parent: stream.parent,
-            child: stream.child,
+            parent: flow.parent,
+            child: flow.child,
             multicast: [false; MAX_LEVELS],
-            halo: hardware.halo[stream.child].contains(Tensor::Inputs),
-            streamed: stream.streamed,
+            halo: hardware.halo[flow.child].contains(Tensor::Inputs),
+            streamed: flow.streamed,
         };
         for (flag, multicast) in route.multicast.iter_mut().zip(&hardware.multicast) {
             *flag = multicast.contains(Tensor::Inputs);
         }
-        let bits = hardware.bits[1].1;
         for i in 0..self.blocks.len() {
-            let (innermost, size, count) = self.blocks[i];
-            if i > 0 && self.blocks[..i].iter().any(|b| b.0 == innermost) {
+            let innermost = self.blocks[i].0;
+            if self.blocks[..i].iter().any(|b| b.0 == innermost) {
                 continue;
             }
+            let stream = *flow;
             for group in self.walk.groups(nest, &route, axes, innermost) {
                 let role = |digit: &Digit| outside_or(digit, innermost, &group.pattern);
                 for &(_, size, count) in self.blocks.iter().filter(|b| b.0 == innermost) {
-                    let mut send = |what, members: u64, trips: u64, strings: u64| {
-                        let what = match (group.what, what) {
-                            (What::Single, what) => what,
-                            (wanted, what) if wanted == what => what,
-                            _ => return,
-                        };
-                        let elements = group.elements * size * trips;
-                        let transfers = count * strings * group.count;
-                        deliver(stream, hardware, what, elements, bits, members * group.degree, transfers, tally);
-                    };
-                    spread(nest, hardware, stream, &role, &mut send);
+                    spread(nest, hardware, &stream, &role, &mut |what, members, trips, strings| {
+                        if group.what == What::Single || group.what == what {
+                            let elements = group.elements * size * trips;
+                            let transfers = count * strings * group.count;
+                            deliver(flow, hardware, what, elements, members * group.degree, transfers, tally);
+                        }
+                    });
                 }
             }
-            let _ = (size, count);
         }
     }
 
-    fn outputs(&mut self, nest: &Nest, hardware: &Hardware, stream: Stream, chain: &[usize], tally: &mut Tally) {
-        self.classify(nest, stream, chain);
-        let Stream { parent, child, .. } = stream;
+    fn outputs(&mut self, nest: &Nest, hardware: &Hardware, flow: &mut Flow, chain: &[usize], tally: &mut Tally) {
+        self.classify(nest, flow, chain);
+        let Flow { parent, child, .. } = *flow;
         let tensor = Tensor::Outputs;
         let reduction = FREE[tensor as usize];
         let bits = hardware.bits[2].0;
+        let (mut most, mut all, mut fetched) = (0, 0, 0);
         combine(&self.classes, |count, size, innermost| {
-            let at_child = if stream.streamed {
+            let at_child = if flow.streamed {
                 EVERYWHERE
             } else {
                 innermost[chain.len() - 1]
             };
+            if count > most {
+                (most, flow.innermost) = (count, at_child);
+            }
             let temporal = |d: &Digit| if d.position < at_child { Role::Free } else { Role::ZERO };
             // Every member drains each visit; siblings meet where the network adds, and one read-modify-write per
             // further stream is left at the parent (rule 19).
@@ -230,17 +263,30 @@ impl Traffic {
             let first = count * first_visits(nest, chain, &innermost, child);
             let fetches = visits - first;
             let rmw = streams - visits;
-            if !stream.streamed {
-                tally.at(child, tensor).drains += drains * size;
-                tally.at(child, tensor).fills += fetches * size;
-                tally.at(child, tensor).opened += (drains - fetches) * size;
+            all += visits;
+            fetched += fetches;
+            let at_parent = hardware.port(parent, tensor);
+            if !flow.streamed {
+                let access = tally.at(child, tensor);
+                access.drains += drains * size;
+                access.fills += fetches * size;
+                access.opened += (drains - fetches) * size;
+                let at_child = hardware.port(child, tensor);
+                flow.up.read += at_child.0.cycles(size, bits) * drains;
+                flow.down.write += at_child.1.cycles(size, bits) * fetches;
             }
-            let at_parent = tally.at(parent, tensor);
-            at_parent.reads += (fetches + rmw) * size;
-            at_parent.updates += streams * size;
-            at_parent.read_modify_writes += rmw * size;
+            let access = tally.at(parent, tensor);
+            access.reads += (fetches + rmw) * size;
+            access.updates += streams * size;
+            access.read_modify_writes += rmw * size;
+            flow.transfers += fetches;
+            flow.largest = flow.largest.max(size);
+            flow.down.read += at_parent.0.cycles(size, bits) * fetches;
+            flow.modify += at_parent.0.cycles(size, bits) * rmw;
+            flow.up.write += at_parent.1.cycles(size, bits) * streams;
             for level in parent..child {
                 let (down, up) = hardware.widths[level][tensor as usize];
+                flow.down.networks[level] += cycles(down, size, bits) * fetches;
                 tally.pass(level, tensor, Way::Down, 1, size, bits, down, fetches);
                 let groups = Groups {
                     nest,
@@ -251,11 +297,19 @@ impl Traffic {
                     temporal: &temporal,
                 };
                 groups.passes(Some(level), &mut |degree, _, strings| {
+                    flow.joined[level] = flow.joined[level].max(degree);
+                    flow.up.networks[level] += cycles(up, size, bits) * count * strings;
                     tally.pass(level, tensor, Way::Up, degree, size, bits, up, count * strings);
                 });
             }
         });
+        flow.fetched = fetched as f64 / (all as f64).max(1.0);
     }
+}
+
+/// Cycles that a transfer occupies a network whose width is `width`.
+fn cycles(width: Option<Width>, elements: u64, bits: u64) -> u64 {
+    width.map_or(0, |w| w.cycles(elements, bits))
 }
 
 /// Strings of the reduction dimensions at which an output tile is visited for the first time by a member that would
@@ -267,7 +321,7 @@ fn first_visits(nest: &Nest, chain: &[usize], innermost: &[i32; MAX_LEVELS], chi
     let mut sum = 0;
     for (i, &ancestor) in keepers.iter().enumerate() {
         // Coordinates at the networks below the ancestor are 0; in those between its parent and it, some is not.
-        let inside = if i == 0 { super::classes::NOWHERE } else { innermost[i] };
+        let inside = if i == 0 { NOWHERE } else { innermost[i] };
         let strings = |free_below: usize| -> u64 {
             let role = |d: &Digit| {
                 let free = if d.spatial {
@@ -298,29 +352,35 @@ fn outside_or(digit: &Digit, innermost: i32, pattern: &Pattern) -> Role {
     }
 }
 
-/// Adds transfers of operands to the counts of the levels and networks that they touch.
-#[allow(clippy::too_many_arguments)]
+/// Adds transfers of operands to the counts and cycles of what they touch.
 fn deliver(
-    stream: Stream,
+    flow: &mut Flow,
     hardware: &Hardware,
     what: What,
     elements: u64,
-    bits: u64,
     members: u64,
     count: u64,
     tally: &mut Tally,
 ) {
+    let tensor = flow.tensor;
+    let bits = hardware.bits[tensor as usize].1;
     match what {
         What::Single => unreachable!("transfers are spread by what they touch"),
-        What::Read => tally.at(stream.parent, stream.tensor).reads += elements * count,
+        What::Read => {
+            tally.at(flow.parent, tensor).reads += elements * count;
+            flow.down.read += hardware.port(flow.parent, tensor).0.cycles(elements, bits) * count;
+            flow.transfers += count;
+            flow.largest = flow.largest.max(elements);
+        }
+        What::Fill if flow.streamed => {}
         What::Fill => {
-            if !stream.streamed {
-                tally.at(stream.child, stream.tensor).fills += elements * count;
-            }
+            tally.at(flow.child, tensor).fills += elements * count;
+            flow.down.write += hardware.port(flow.child, tensor).1.cycles(elements, bits) * count;
         }
         What::Pass(level) => {
-            let width = hardware.widths[level][stream.tensor as usize].0;
-            tally.pass(level, stream.tensor, Way::Down, members, elements, bits, width, count);
+            let width = hardware.widths[level][tensor as usize].0;
+            flow.down.networks[level] += cycles(width, elements, bits) * count;
+            tally.pass(level, tensor, Way::Down, members, elements, bits, width, count);
         }
     }
 }
@@ -330,13 +390,13 @@ fn deliver(
 fn spread(
     nest: &Nest,
     hardware: &Hardware,
-    stream: Stream,
+    stream: &Flow,
     temporal: &dyn Fn(&Digit) -> Role,
     send: &mut dyn FnMut(What, u64, u64, u64),
 ) {
-    let Stream {
+    let Flow {
         tensor, parent, child, ..
-    } = stream;
+    } = *stream;
     let grouped = |level: usize| level >= parent && hardware.multicast[level].contains(tensor);
     let groups = Groups {
         nest,
@@ -509,5 +569,5 @@ fn combine(classes: &[Vec<Class>; 5], mut visit: impl FnMut(u64, u64, [i32; MAX_
             _ => visit(count, size, innermost),
         }
     }
-    go(classes, 1, 1, [super::classes::NOWHERE; MAX_LEVELS], &mut visit);
+    go(classes, 1, 1, [NOWHERE; MAX_LEVELS], &mut visit);
 }

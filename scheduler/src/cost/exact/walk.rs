@@ -138,13 +138,7 @@ pub(super) struct Walk {
 impl Walk {
     /// Groups of the inputs' transfers from `route.parent` to `route.child` over all contexts, when the innermost
     /// effective loop of N, G and C stands at position `innermost`.
-    pub(super) fn groups(
-        &mut self,
-        nest: &Nest,
-        route: &Route,
-        axes: &[AffineAxis; 2],
-        innermost: i32,
-    ) -> &[Group] {
+    pub(super) fn groups(&mut self, nest: &Nest, route: &Route, axes: &[AffineAxis; 2], innermost: i32) -> &[Group] {
         self.inner.clear();
         let inside = |d: &&Digit| !d.spatial && d.position > innermost;
         for dim in [Dim::P, Dim::R, Dim::Q, Dim::S, Dim::K] {
@@ -244,13 +238,15 @@ impl Walk {
                     continue;
                 }
                 if route.streamed {
-                    let elements = self.rows.trips(nest, route.child, (Dim::P, Dim::R), (base[0] + row.p, base[1] + row.r))
-                        * self.columns.trips(
-                            nest,
-                            route.child,
-                            (Dim::Q, Dim::S),
-                            (base[2] + column.p, base[3] + column.r),
-                        );
+                    let elements =
+                        self.rows
+                            .trips(nest, route.child, (Dim::P, Dim::R), (base[0] + row.p, base[1] + row.r))
+                            * self.columns.trips(
+                                nest,
+                                route.child,
+                                (Dim::Q, Dim::S),
+                                (base[2] + column.p, base[3] + column.r),
+                            );
                     self.starts.push(Start {
                         row: i,
                         column: j,
@@ -344,16 +340,20 @@ impl Walk {
                     u64::from(r.codes[to]) << 32 | u64::from(c.codes[to])
                 };
                 self.codes.clear();
-                self.codes.extend(
-                    group
-                        .iter()
-                        .map(|s| (if level == route.parent { 0 } else { code(s, level - 1) }, code(s, level))),
-                );
+                self.codes.extend(group.iter().map(|s| {
+                    (
+                        if level == route.parent { 0 } else { code(s, level - 1) },
+                        code(s, level),
+                    )
+                }));
                 self.codes.sort_unstable();
                 self.codes.dedup();
                 let mut from = 0;
                 while from < self.codes.len() {
-                    let passes = self.codes[from..].iter().take_while(|c| c.0 == self.codes[from].0).count();
+                    let passes = self.codes[from..]
+                        .iter()
+                        .take_while(|c| c.0 == self.codes[from].0)
+                        .count();
                     push(What::Pass(level), passes as u64, 1);
                     from += passes;
                 }
@@ -540,7 +540,12 @@ pub(super) fn lanes(affine: &AffineAxis, inner: (&[Digit], &[Digit]), base: (u64
 }
 
 /// Calls `visit` with the value of every setting of the digits in `which`, all others 0, that is below `bound`.
-pub(super) fn odometer(digits: &[Digit], which: impl Fn(&Digit) -> bool + Copy, bound: u64, visit: &mut dyn FnMut(u64)) {
+pub(super) fn odometer(
+    digits: &[Digit],
+    which: impl Fn(&Digit) -> bool + Copy,
+    bound: u64,
+    visit: &mut dyn FnMut(u64),
+) {
     fn go(digits: &[Digit], which: &dyn Fn(&Digit) -> bool, value: u64, bound: u64, visit: &mut dyn FnMut(u64)) {
         match digits.split_first() {
             None => visit(value),

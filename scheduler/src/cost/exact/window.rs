@@ -88,15 +88,13 @@ impl AffineAxis {
         if a.count == 0 || b.count == 0 {
             return 0;
         }
-        if a.windows.is_none() && b.windows.is_none() {
-            if a.step == b.step {
-                if a.step > 1 && a.first % a.step != b.first % a.step {
-                    return 0;
-                }
-                let from = a.first.max(b.first);
-                let to = (a.first + (a.count - 1) * a.step).min(b.first + (b.count - 1) * b.step);
-                return if to < from { 0 } else { (to - from) / a.step + 1 };
+        if a.windows.is_none() && b.windows.is_none() && a.step == b.step {
+            if a.step > 1 && a.first % a.step != b.first % a.step {
+                return 0;
             }
+            let from = a.first.max(b.first);
+            let to = (a.first + (a.count - 1) * a.step).min(b.first + (b.count - 1) * b.step);
+            return if to < from { 0 } else { (to - from) / a.step + 1 };
         }
         (a.first..a.end(self))
             .filter(|&y| self.contains(a, y) && self.contains(b, y))
@@ -165,8 +163,9 @@ struct Windows {
 impl Windows {
     fn contains(&self, axis: &AffineAxis, y: u64) -> bool {
         (self.r..self.r + self.taps).any(|r| {
-            y.checked_sub(r * axis.dilation)
-                .is_some_and(|w| w.is_multiple_of(axis.stride) && (self.p..self.p + self.windows).contains(&(w / axis.stride)))
+            y.checked_sub(r * axis.dilation).is_some_and(|w| {
+                w.is_multiple_of(axis.stride) && (self.p..self.p + self.windows).contains(&(w / axis.stride))
+            })
         })
     }
 }
@@ -184,7 +183,15 @@ mod tests {
 
     #[test]
     fn counts_overlaps_and_equality_are_those_of_the_sets() {
-        let tiles = [(0, 1, 0, 1), (0, 3, 0, 2), (1, 2, 0, 3), (2, 3, 1, 1), (1, 1, 0, 3), (4, 2, 1, 2), (3, 4, 0, 1)];
+        let tiles = [
+            (0, 1, 0, 1),
+            (0, 3, 0, 2),
+            (1, 2, 0, 3),
+            (2, 3, 1, 1),
+            (1, 1, 0, 3),
+            (4, 2, 1, 2),
+            (3, 4, 0, 1),
+        ];
         for (stride, dilation) in [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (3, 2), (2, 3), (4, 2), (4, 1)] {
             for real in [0..40, 2..7, 1..9, 3..3] {
                 let axis = AffineAxis::new(stride, dilation, &real);
@@ -193,8 +200,16 @@ mod tests {
                     assert_eq!(ra.count, sa.len() as u64, "{stride} {dilation} {real:?} {a:?}");
                     for b in tiles {
                         let (sb, rb) = (slow(stride, dilation, &real, b), axis.rows(b.0, b.1, b.2, b.3));
-                        assert_eq!(axis.common(&ra, &rb), sa.intersection(&sb).count() as u64, "{a:?} {b:?}");
-                        assert_eq!(axis.same(&ra, &rb), sa == sb, "{stride} {dilation} {real:?} {a:?} {b:?}");
+                        assert_eq!(
+                            axis.common(&ra, &rb),
+                            sa.intersection(&sb).count() as u64,
+                            "{a:?} {b:?}"
+                        );
+                        assert_eq!(
+                            axis.same(&ra, &rb),
+                            sa == sb,
+                            "{stride} {dilation} {real:?} {a:?} {b:?}"
+                        );
                         let c = axis.rows(1, 3, 0, 3);
                         let sc = slow(stride, dilation, &real, (1, 3, 0, 3));
                         let three = sa.iter().filter(|y| sb.contains(y) && sc.contains(y)).count() as u64;

@@ -1,0 +1,502 @@
+//! Latency in closed form.
+//!
+//! The temporal loops outside the PE level are taken from the inside out. One iteration of a loop lasts as long as
+//! its body, as long as the busiest port or channel needs for what moves in it, and, at each step of the loop, as
+//! long as the PE waits for tiles that could not be fetched ahead (single slots, partial sums). First fill and last
+//! drain are added.
+
+use cyclonest_arch::{Accelerator, Ports, Reduction};
+use cyclonest_workloads::{Dim, Tensor, TensorSet};
+
+use super::flow::Flow;
+use super::nest::{Digit, MAX_LEVELS, Nest, Role, existing};
+use super::tally::Tally;
+use super::traffic::Hardware;
+
+/// Resources per level: read and write ports, channels down and up, by tensor or shared.
+const KINDS: usize = 12;
+const RESOURCES: usize = MAX_LEVELS * KINDS;
+
+/// Latencies, slots and sharing of a machine.
+#[derive(Debug, Clone)]
+pub(super) struct Timing {
+    /// Per level and tensor: latency of its ports.
+    latency: [[f64; 3]; MAX_LEVELS],
+    /// Per level and tensor: tiles side by side.
+    slots: [[f64; 3]; MAX_LEVELS],
+    /// Per level and tensor: elements that the FIFO in front of the slots takes.
+    fifo: [[u64; 3]; MAX_LEVELS],
+    /// Per level and tensor: latency of the channel down and up.
+    hop: [[(f64, f64); 3]; MAX_LEVELS],
+    /// Machine cycles per cycle of the network.
+    ratio: [f64; MAX_LEVELS],
+    reduction: [Reduction; MAX_LEVELS],
+    read: [[usize; 3]; MAX_LEVELS],
+    write: [[usize; 3]; MAX_LEVELS],
+    down: [[usize; 3]; MAX_LEVELS],
+    up: [[usize; 3]; MAX_LEVELS],
+    depth: f64,
+    interval: f64,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Timing {
+            latency: [[1.0; 3]; MAX_LEVELS],
+            slots: [[1.0; 3]; MAX_LEVELS],
+            fifo: [[0; 3]; MAX_LEVELS],
+            hop: [[(1.0, 1.0); 3]; MAX_LEVELS],
+            ratio: [1.0; MAX_LEVELS],
+            reduction: [Reduction::None; MAX_LEVELS],
+            read: [[0; 3]; MAX_LEVELS],
+            write: [[0; 3]; MAX_LEVELS],
+            down: [[0; 3]; MAX_LEVELS],
+            up: [[0; 3]; MAX_LEVELS],
+            depth: 0.0,
+            interval: 1.0,
+        }
+    }
+}
+
+impl Timing {
+    /// Reads the machine.
+    pub(super) fn set(&mut self, arch: &Accelerator) {
+        self.depth = arch.compute.depth as f64;
+        self.interval = arch.compute.interval as f64;
+        for (l, level) in arch.levels.iter().enumerate() {
+            let network = level.below.as_ref();
+            self.ratio[l] = network
+                .and_then(|n| n.clock)
+                .map_or(1.0, |clock| arch.clock.mhz() / clock.mhz());
+            self.reduction[l] = network.map_or(Reduction::None, |n| n.reduction);
+            let (down, up) = (arch.channels(l, true), arch.channels(l, false));
+            let bus = network.is_some_and(|n| matches!(n.kind, cyclonest_arch::NetworkKind::Bus(_)));
+            for tensor in Tensor::ALL {
+                let t = tensor as usize;
+                let base = l * KINDS;
+                if let Some(bank) = level.bank(tensor) {
+                    self.latency[l][t] = bank.latency as f64;
+                    self.slots[l][t] = bank.slots_of(tensor) as f64;
+                    self.fifo[l][t] = bank.fifo;
+                    let first = Tensor::ALL.iter().position(|&o| bank.holds.contains(o)).unwrap_or(t);
+                    let (read, write) = match bank.ports {
+                        Ports::Shared { .. } => (first, first),
+                        Ports::ReadWrite { .. } => (first, 3 + first),
+                        Ports::Ideal | Ports::PerTensor(_) => (t, 3 + t),
+                    };
+                    self.read[l][t] = base + read;
+                    self.write[l][t] = base + write;
+                }
+                let channel = |channels: Option<cyclonest_arch::Channels>| match channels {
+                    Some(c) => (
+                        if c.per_tensor() { t } else { 0 },
+                        c.link(tensor).map_or(1.0, |link| link.latency as f64),
+                    ),
+                    None => (0, 1.0),
+                };
+                let (d, u) = (channel(down), channel(up));
+                self.hop[l][t] = (d.1 * self.ratio[l], u.1 * self.ratio[l]);
+                self.down[l][t] = base + 6 + d.0;
+                self.up[l][t] = if bus { base + 6 + u.0 } else { base + 9 + u.0 };
+            }
+        }
+    }
+}
+
+/// A temporal loop outside the PE level, as the instance in the corner sees it.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    position: i32,
+    /// Mean trips, edge tiles included.
+    trips: f64,
+    /// Times that the loop's body runs in all.
+    total: f64,
+    /// Cycles of one run of the body.
+    body: f64,
+}
+
+/// A stream in cycles of the busiest instances.
+#[derive(Debug, Clone, Copy)]
+struct Stream {
+    tensor: usize,
+    parent: usize,
+    child: usize,
+    /// The loops that change the tile are the first so many.
+    turns: usize,
+    slots: f64,
+    fetched: f64,
+    /// Latency and longest stage of one round's transfers towards the children.
+    down: (f64, f64),
+    /// Likewise towards the parent.
+    up: (f64, f64),
+    /// Cycles of one round at the read port that is left first, down and up.
+    leave: (f64, f64),
+}
+
+/// The parts of a latency \[cycles\].
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Parts {
+    pub(super) compute: f64,
+    pub(super) first_fill: f64,
+    pub(super) steady: f64,
+    pub(super) last_drain: f64,
+    /// Cycles of the busiest resource, and which.
+    pub(super) busiest: f64,
+    pub(super) busiest_at: usize,
+    pub(super) cycles: f64,
+}
+
+/// Memory of the latency model, reused from one mapping to the next.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Latency {
+    turns: Vec<Turn>,
+    streams: Vec<Stream>,
+    /// Per stream: resources with the cycles for which one instance is occupied.
+    uses: Vec<(usize, usize, f64)>,
+    moving: Vec<f64>,
+}
+
+/// The name of a resource in reports: level, port or channel, tensors.
+pub(super) fn resource_name(arch: &Accelerator, resource: usize) -> String {
+    let level = &arch.levels[resource / KINDS];
+    let tensor = Tensor::ALL[resource % 3];
+    let shared = match level.bank(tensor).map(|b| b.ports) {
+        Some(Ports::Shared { .. }) => "port",
+        _ => "read port",
+    };
+    let kind = match resource % KINDS / 3 {
+        0 => shared,
+        1 => "write port",
+        2 => "network down",
+        _ => "network up",
+    };
+    let sharers = match resource % KINDS / 3 {
+        0 | 1 => match level.bank(tensor) {
+            Some(bank) if !matches!(bank.ports, Ports::PerTensor(_) | Ports::Ideal) => bank.holds,
+            _ => [tensor].into_iter().collect(),
+        },
+        kind => match arch.channels(resource / KINDS, kind == 2) {
+            Some(channels) if channels.per_tensor() => [tensor].into_iter().collect(),
+            _ => TensorSet::ALL,
+        },
+    };
+    let letters: String = sharers.iter().map(Tensor::letter).collect();
+    format!("{} {kind} {letters}", level.name)
+}
+
+const CORNER: fn(&Digit) -> Role = |d| if d.spatial { Role::ZERO } else { Role::Free };
+
+impl Latency {
+    /// Estimates the latency of the mapping whose streams are `flows`.
+    pub(super) fn estimate(
+        &mut self,
+        nest: &Nest,
+        timing: &Timing,
+        hardware: &Hardware,
+        flows: &[Flow],
+        tally: &Tally,
+    ) -> Parts {
+        let event = hardware.event;
+        self.turns.clear();
+        let mut bursts = 1.0;
+        let mut trips = 1.0;
+        for dim in Dim::ALL {
+            let outside = nest.outside(event, dim);
+            let mut known = 1.0;
+            for (i, digit) in outside.iter().enumerate() {
+                if !digit.spatial {
+                    let strings = existing(&outside[..=i], CORNER) as f64;
+                    self.turns.push(Turn {
+                        position: digit.position,
+                        trips: strings / known,
+                        total: 1.0,
+                        body: 0.0,
+                    });
+                    known = strings;
+                }
+            }
+            let settings = existing(outside, CORNER) as f64;
+            bursts *= settings;
+            trips *= existing(nest.inside(0, dim), CORNER) as f64 / settings;
+        }
+        self.turns.sort_unstable_by_key(|t| t.position);
+        let mut total = 1.0;
+        for turn in &mut self.turns {
+            total *= turn.trips;
+            turn.total = total;
+        }
+
+        // Shares of the instances in the corner.
+        let mut share = [1.0; MAX_LEVELS];
+        for (level, share) in share.iter_mut().enumerate().take(event + 1) {
+            for dim in Dim::ALL {
+                let corner = |d: &Digit| {
+                    if d.spatial && d.level < level {
+                        Role::ZERO
+                    } else {
+                        Role::Free
+                    }
+                };
+                *share *= existing(nest.inside(0, dim), corner) as f64 / nest.bounds[dim] as f64;
+            }
+        }
+
+        // One burst (rule 14): trips, or what the lanes read and write through the ports of the PE level. Bursts that
+        // open an output tile at zero read less.
+        let per_burst = |count: u64| (count as f64 * share[event] / bursts).round() as u64;
+        let outputs = tally.get(event, Tensor::Outputs);
+        let opening = match flows.iter().find(|f| f.tensor == Tensor::Outputs && f.child == event) {
+            Some(flow) if outputs.opened > 0 => {
+                (outputs.opened as f64 / flow.largest as f64 * share[event] / bursts).min(1.0)
+            }
+            _ => 0.0,
+        };
+        let length = |accumulated: u64| {
+            let mut port = [0.0; KINDS];
+            for tensor in Tensor::ALL {
+                let t = tensor as usize;
+                let access = tally.get(event, tensor);
+                let (read, write) = hardware.port(event, tensor);
+                let (elements, bits) = match tensor {
+                    Tensor::Outputs => (accumulated, hardware.bits[t].0),
+                    _ => (per_burst(access.reads), hardware.bits[t].1),
+                };
+                port[timing.read[event][t] % KINDS] += read.cycles(elements, bits) as f64;
+                if tensor == Tensor::Outputs {
+                    port[3 + timing.write[event][t] % 3] += write.cycles(per_burst(access.updates), bits) as f64;
+                }
+            }
+            port.iter().fold(trips * timing.interval, |b, &p| b.max(p))
+        };
+        let updates = per_burst(outputs.updates);
+        let opened = flows
+            .iter()
+            .find(|f| f.tensor == Tensor::Outputs && f.child == event)
+            .map_or(0, |f| f.largest);
+        let burst = length(updates) * (1.0 - opening) + length(updates.saturating_sub(opened)) * opening;
+
+        self.streams.clear();
+        self.uses.clear();
+        for (i, flow) in flows.iter().enumerate() {
+            self.stream(i, flow, timing, &share);
+        }
+        self.steady(timing, burst, bursts)
+    }
+
+    /// Takes in one stream.
+    fn stream(&mut self, index: usize, flow: &Flow, timing: &Timing, share: &[f64; MAX_LEVELS]) {
+        let t = flow.tensor as usize;
+        let (p, c) = (flow.parent, flow.child);
+        let turns = self
+            .turns
+            .iter()
+            .take_while(|turn| turn.position <= flow.innermost)
+            .count();
+        let rounds = if turns == 0 { 1.0 } else { self.turns[turns - 1].total };
+        let mut down = (timing.latency[p][t], 0.0_f64);
+        let mut up = (timing.latency[c][t], 0.0_f64);
+        let mut occupy = |resource: usize, cycles: f64, longest: &mut f64| {
+            if cycles > 0.0 {
+                *longest = longest.max(cycles / rounds);
+                match self.uses.iter_mut().find(|u| u.0 == index && u.1 == resource) {
+                    Some(known) => known.2 += cycles,
+                    None => self.uses.push((index, resource, cycles)),
+                }
+            }
+        };
+        occupy(timing.read[p][t], flow.down.read as f64 * share[p], &mut down.1);
+        occupy(timing.read[p][t], flow.modify as f64 * share[p], &mut up.1);
+        for (l, &share) in share.iter().enumerate().take(c).skip(p) {
+            let ratio = timing.ratio[l];
+            down.0 += timing.hop[l][t].0;
+            up.0 += timing.hop[l][t].1;
+            occupy(
+                timing.down[l][t],
+                flow.down.networks[l] as f64 * share * ratio,
+                &mut down.1,
+            );
+            occupy(timing.up[l][t], flow.up.networks[l] as f64 * share * ratio, &mut up.1);
+            up.0 += flow.reduction_latency(l, &timing.reduction[l]);
+        }
+        if !flow.streamed {
+            occupy(timing.write[c][t], flow.down.write as f64 * share[c], &mut down.1);
+            occupy(timing.read[c][t], flow.up.read as f64 * share[c], &mut up.1);
+        }
+        occupy(timing.write[p][t], flow.up.write as f64 * share[p], &mut up.1);
+        let slots = if flow.streamed {
+            2.0
+        } else if flow.largest <= timing.fifo[c][t] {
+            timing.slots[c][t] + 1.0
+        } else {
+            timing.slots[c][t]
+        };
+        self.streams.push(Stream {
+            tensor: t,
+            parent: p,
+            child: c,
+            turns,
+            slots,
+            fetched: flow.fetched,
+            down,
+            up,
+            leave: (
+                flow.down.read as f64 * share[p] / rounds,
+                flow.up.read as f64 * share[c] / rounds,
+            ),
+        });
+    }
+
+    fn steady(&mut self, timing: &Timing, burst: f64, bursts: f64) -> Parts {
+        self.moving.clear();
+        self.moving.resize(RESOURCES, 0.0);
+        let mut duration = burst;
+        for j in (0..self.turns.len()).rev() {
+            self.turns[j].body = duration;
+            let wait = self.exposed(timing, j);
+            let turn = self.turns[j];
+            for &(stream, resource, cycles) in &self.uses {
+                if self.streams[stream].turns == j + 1 {
+                    self.moving[resource] += cycles;
+                }
+            }
+            let busiest = self.moving.iter().copied().fold(0.0, f64::max) / turn.total;
+            duration = (duration * turn.trips + wait * (turn.trips - 1.0)).max(busiest * turn.trips);
+        }
+        let first_fill = self.first_fill();
+        let last_drain = timing.depth + self.drain();
+        for &(stream, resource, cycles) in &self.uses {
+            if self.streams[stream].turns == 0 {
+                self.moving[resource] += cycles;
+            }
+        }
+        let (busiest_at, busiest) = self
+            .moving
+            .iter()
+            .copied()
+            .enumerate()
+            .fold((0, 0.0), |best, (i, c)| if c > best.1 { (i, c) } else { best });
+        Parts {
+            compute: burst * bursts,
+            first_fill,
+            steady: duration,
+            last_drain,
+            busiest,
+            busiest_at,
+            cycles: first_fill + duration + last_drain,
+        }
+    }
+
+    /// Cycles of the body of the loop that ends a residency of `stream`; of everything if none does.
+    fn residency(&self, stream: &Stream) -> f64 {
+        match stream.turns {
+            0 => f64::INFINITY,
+            n => self.turns[n - 1].body,
+        }
+    }
+
+    /// Cycles for which a PE waits when loop `j` moves on, beyond what was fetched ahead.
+    fn exposed(&self, timing: &Timing, j: usize) -> f64 {
+        let mut wait = 0.0_f64;
+        for t in 0..3 {
+            let chain = || self.streams.iter().filter(move |s| s.tensor == t && s.turns > j);
+            if t == Tensor::Outputs as usize {
+                wait = wait.max(self.outputs_exposed(timing, j));
+                continue;
+            }
+            // (cycles, how many of this loop's waits shorten them)
+            let mut arrival: Option<(f64, f64)> = None;
+            for stream in chain() {
+                let own = self.residency(stream);
+                let freed = self.freed(stream);
+                let ahead = stream.slots - 1.0;
+                let mut ready = (freed - ahead * own, if stream.turns == j + 1 { ahead } else { 0.0 });
+                if let Some(parent) = arrival
+                    && parent.0 / (1.0 + parent.1) > ready.0 / (1.0 + ready.1)
+                {
+                    ready = parent;
+                }
+                let fill = stream.down.0 + self.contended(stream, j);
+                arrival = Some((ready.0 + fill, ready.1));
+            }
+            if let Some((cycles, shared)) = arrival {
+                wait = wait.max(cycles / (1.0 + shared));
+            }
+        }
+        wait
+    }
+
+    /// Longest stage of a transfer, with what other tensors send over the same resource at the same turn.
+    fn contended(&self, stream: &Stream, _j: usize) -> f64 {
+        stream.down.1
+    }
+
+    /// When, relative to the end of the last burst that uses a tile, its slot is freed: at the end at the PE level,
+    /// when the last transfer has left elsewhere (rule 9).
+    fn freed(&self, stream: &Stream) -> f64 {
+        let next = self
+            .streams
+            .iter()
+            .find(|s| s.tensor == stream.tensor && s.parent == stream.child);
+        match next {
+            None => 0.0,
+            Some(child) => {
+                let own = self.residency(child).min(self.residency(stream));
+                self.freed(child) - child.slots * own + child.leave.0
+            }
+        }
+    }
+
+    fn outputs_exposed(&self, timing: &Timing, j: usize) -> f64 {
+        let mut wait = 0.0_f64;
+        let outputs = Tensor::Outputs as usize;
+        let mut done = timing.depth;
+        // From the PE outward: a slot is free once its drain has left.
+        for stream in self.streams.iter().rev().filter(|s| s.tensor == outputs) {
+            let left = done + stream.leave.1;
+            if stream.turns > j {
+                let own = self.residency(stream);
+                let ahead = stream.slots - 1.0;
+                let open = left - ahead * own;
+                let fetch = stream.fetched * (stream.down.0 + stream.down.1);
+                let shared = if stream.turns == j + 1 { ahead } else { 0.0 };
+                wait = wait.max((open + fetch) / (1.0 + shared));
+            }
+            done += stream.up.0 + stream.up.1;
+        }
+        wait
+    }
+
+    fn first_fill(&self) -> f64 {
+        let mut latest = 0.0_f64;
+        for t in 0..2 {
+            let arrival: f64 = self
+                .streams
+                .iter()
+                .filter(|s| s.tensor == t)
+                .map(|s| s.down.0 + s.down.1)
+                .sum();
+            latest = latest.max(arrival);
+        }
+        latest
+    }
+
+    fn drain(&self) -> f64 {
+        self.streams
+            .iter()
+            .filter(|s| s.tensor == Tensor::Outputs as usize)
+            .map(|s| s.up.0 + s.up.1)
+            .sum()
+    }
+}
+
+impl Flow {
+    /// Cycles that the network below level `l` adds to a drain (rule 19).
+    fn reduction_latency(&self, l: usize, reduction: &Reduction) -> f64 {
+        let n = self.joined[l];
+        match *reduction {
+            Reduction::None => 0.0,
+            Reduction::Tree { stage } => (64 - n.saturating_sub(1).leading_zeros()) as f64 * stage as f64,
+            Reduction::Chain { hop } => n.saturating_sub(1) as f64 * hop as f64,
+        }
+    }
+}
