@@ -1,7 +1,12 @@
 //! Discrete-event, cycle-level simulation of a mapped layer.
 
+mod cycle;
+mod engine;
 mod outcome;
+mod plan;
+mod wheel;
 
+pub use cycle::Cycle;
 pub use outcome::{Outcome, StallReason, Values};
 
 use cyclonest_arch::{Accelerator, Mapping};
@@ -42,6 +47,6 @@ pub fn simulate(
     mapping: &Mapping,
     options: Options,
 ) -> Result<Outcome, SimError> {
-    let _ = (problem, arch, mapping, options);
-    unimplemented!("the engine is being written")
+    let _ = options;
+    engine::Built::new(problem, arch, mapping)?.run(arch)
 }

@@ -1,0 +1,341 @@
+//! The event-driven engine.
+//!
+//! Every cycle that has events runs in three phases (rule 13): completions, one sweep of opens and requests, burst
+//! starts. The whole loop is one specs `System` that borrows every column once.
+
+mod build;
+pub(crate) mod components;
+mod compute;
+mod request;
+mod sequence;
+pub(crate) mod stall;
+mod transfer;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use cyclonest_arch::{Accelerator, Counts, Mapping, Passes};
+use cyclonest_workloads::{Problem, Tensor};
+use specs::storage::SliceAccess;
+use specs::{RunNow, System, World, WorldExt, Write, WriteStorage};
+
+use crate::outcome::{Outcome, StallReason, Values};
+use crate::plan::Plan;
+use crate::plan::burst::Burst;
+use crate::wheel::Wheel;
+use crate::{Cycle, SimError};
+use components::{
+    Pe, PeId, Resource, Sequencer, SequencerId, Shape, ShapeId, Store, StoreId, Transfer, TransferId,
+};
+use stall::Blame;
+
+/// Something that completes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Event {
+    /// The head of a transfer reaches its next stage.
+    Head(TransferId),
+    /// The tail of a transfer arrives.
+    Arrive(TransferId),
+    /// The last child transfer of a store's oldest closing residency has left its read port.
+    Free(StoreId),
+    /// A drain has left its members' read ports.
+    DrainLeft(TransferId),
+    /// A PE has computed its step.
+    BurstEnd(PeId),
+    /// The last output of a store's oldest unfinished residency leaves the MAC pipeline.
+    Done(StoreId),
+}
+
+/// A request that can be made in this cycle's sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Candidate {
+    /// 0 for drains, 1 for fills and fetches.
+    pub(crate) fills: u8,
+    pub(crate) level: u8,
+    pub(crate) tensor: u8,
+    pub(crate) step: u64,
+    pub(crate) sequencer: SequencerId,
+    pub(crate) group: u64,
+    pub(crate) stream: u32,
+}
+
+/// What is not a component: the static plan, the event queue, scratch lists and counters.
+pub(crate) struct Shared {
+    pub(crate) plan: Plan,
+    pub(crate) wiring: build::Wiring,
+    pub(crate) shapes: Vec<Shape>,
+    pub(crate) transfers: Vec<Transfer>,
+    pub(crate) idle_transfers: Vec<TransferId>,
+    pub(crate) wheel: Wheel<Event>,
+    pub(crate) now: Cycle,
+    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) openable: BinaryHeap<Reverse<(usize, StoreId)>>,
+    pub(crate) ready_pes: Vec<PeId>,
+    pub(crate) counts: Counts,
+    pub(crate) traffic: TrafficCounters,
+    pub(crate) blame: Blame,
+    pub(crate) last_arrival: Cycle,
+    pub(crate) events: u64,
+    pub(crate) transfer_count: u64,
+}
+
+/// All columns, borrowed for the length of a run.
+pub(crate) struct Engine<'a> {
+    pub(crate) resources: &'a mut [Resource],
+    pub(crate) stores: &'a mut [Store],
+    pub(crate) sequencers: &'a mut [Sequencer],
+    pub(crate) pes: &'a mut [Pe],
+    pub(crate) s: &'a mut Shared,
+}
+
+/// A machine with a mapping loaded, ready to run.
+pub(crate) struct Built {
+    world: World,
+}
+
+/// The hot loop as a system.
+struct Run;
+
+impl<'a> System<'a> for Run {
+    type SystemData = (
+        WriteStorage<'a, Resource>,
+        WriteStorage<'a, Store>,
+        WriteStorage<'a, Sequencer>,
+        WriteStorage<'a, Pe>,
+        Write<'a, Option<Shared>>,
+    );
+
+    fn run(&mut self, (mut resources, mut stores, mut sequencers, mut pes, mut shared): Self::SystemData) {
+        let mut engine = Engine {
+            resources: resources.as_mut_slice(),
+            stores: stores.as_mut_slice(),
+            sequencers: sequencers.as_mut_slice(),
+            pes: pes.as_mut_slice(),
+            s: shared.as_mut().expect("inserted when the world was built"),
+        };
+        engine.start();
+        engine.run();
+    }
+}
+
+impl Built {
+    pub(crate) fn new(problem: &Problem, arch: &Accelerator, mapping: &Mapping) -> Result<Self, SimError> {
+        Ok(Built { world: build::world(problem, arch, mapping)? })
+    }
+
+    /// Runs to the end and reduces the columns to an outcome.
+    pub(crate) fn run(mut self, arch: &Accelerator) -> Result<Outcome, SimError> {
+        let mut system = Run;
+        system.run_now(&self.world);
+        self.outcome(arch)
+    }
+
+    fn outcome(&mut self, arch: &Accelerator) -> Result<Outcome, SimError> {
+        let mut resources = self.world.write_component::<Resource>();
+        let mut pes = self.world.write_component::<Pe>();
+        let mut shared = self.world.write_resource::<Option<Shared>>();
+        let s = shared.as_mut().expect("inserted when the world was built");
+        let (resources, pes) = (resources.as_mut_slice(), pes.as_mut_slice());
+        if let Some(pe) = pes.iter().position(|pe| !pe.cursor.finished) {
+            return Err(SimError::Deadlock { cycle: s.now.0, chain: format!("PE {pe} has work left") });
+        }
+        let cycles = s.last_arrival.0;
+        let physical = arch.instances(arch.event_level());
+        let mut stall_cycles: std::collections::BTreeMap<_, _> = s.blame.totals().collect();
+        let mut busy_cycles = 0;
+        let mut finished = 0;
+        let mut unmapped = (physical - pes.len() as u64) * cycles;
+        for pe in pes.iter() {
+            busy_cycles += pe.busy;
+            match pe.last_burst_end {
+                Some(end) => finished += Cycle(cycles).since(end),
+                None => unmapped += cycles,
+            }
+        }
+        stall_cycles.insert(StallReason::Finished, finished);
+        if unmapped > 0 {
+            stall_cycles.insert(StallReason::Unmapped, unmapped);
+        }
+        s.traffic.reduce_into(&mut s.counts);
+        let occupancy = s.wiring.occupancy(resources);
+        Ok(Outcome {
+            cycles,
+            pes: physical,
+            busy_cycles,
+            stall_cycles,
+            counts: s.counts.clone(),
+            occupancy,
+            values: Values::NotChecked,
+            events: s.events,
+            transfers: s.transfer_count,
+        })
+    }
+}
+
+impl Engine<'_> {
+    /// Generates the first residencies and makes the first requests, at cycle 0.
+    fn start(&mut self) {
+        for sequencer in 0..self.sequencers.len() {
+            let id = SequencerId(sequencer as u32);
+            for feed in 0..self.sequencers[sequencer].feeds.len() {
+                let store = self.sequencers[sequencer].feeds[feed].store;
+                self.generate_for(id, store);
+                self.offer(store);
+            }
+        }
+        for pe in 0..self.pes.len() {
+            self.find_needs(PeId(pe as u32));
+        }
+        self.sweep();
+        self.start_bursts();
+    }
+
+    /// The event loop.
+    fn run(&mut self) {
+        let mut batch = Vec::new();
+        while let Some(now) = self.s.wheel.pop(&mut batch) {
+            self.s.now = now;
+            self.s.events += batch.len() as u64;
+            for &event in &batch {
+                match event {
+                    Event::Head(transfer) => self.head(transfer),
+                    Event::Arrive(transfer) => self.arrive(transfer),
+                    Event::Free(store) => self.free(store),
+                    Event::DrainLeft(transfer) => self.drain_left(transfer),
+                    Event::BurstEnd(pe) => self.burst_end(pe),
+                    Event::Done(store) => self.done(store),
+                }
+            }
+            self.sweep();
+            self.start_bursts();
+        }
+    }
+}
+
+/// Port pressure of a burst: cycles that it takes (rule 14).
+#[derive(Debug, Clone)]
+pub(crate) struct BurstTime {
+    /// Per read port of the PE level: the tensors that it serves with their width and bits.
+    reads: Vec<Vec<(Tensor, cyclonest_arch::Width, u64)>>,
+    write: Option<(cyclonest_arch::Width, u64)>,
+    interval: u64,
+}
+
+impl BurstTime {
+    fn new(arch: &Accelerator, mapping: &Mapping) -> Self {
+        let pe = arch.event_level();
+        let keeps = mapping.levels[pe].keeps;
+        let mut reads: Vec<Vec<_>> = Vec::new();
+        let mut write = None;
+        for bank in &arch.levels[pe].banks {
+            let mut port = Vec::new();
+            for tensor in bank.holds.iter().filter(|&t| keeps.contains(t)) {
+                if tensor == Tensor::Outputs {
+                    write = Some((bank.write_width(tensor), arch.bits(tensor, true)));
+                    continue;
+                }
+                let entry = (tensor, bank.read_width(tensor), arch.bits(tensor, false));
+                match bank.ports {
+                    cyclonest_arch::Ports::PerTensor(_) => reads.push(vec![entry]),
+                    _ => port.push(entry),
+                }
+            }
+            reads.push(port);
+        }
+        reads.retain(|port| !port.is_empty());
+        BurstTime { reads, write, interval: arch.compute.interval }
+    }
+
+    #[inline]
+    pub(crate) fn cycles(&self, burst: &Burst) -> u64 {
+        let mut cycles = burst.trips * self.interval;
+        for port in &self.reads {
+            // The port serves its tensors one after the other, in whole words of the port over the burst.
+            cycles = cycles.max(match port.as_slice() {
+                [(tensor, width, bits)] => width.cycles(burst.accesses[*tensor], *bits),
+                several => {
+                    let bits = several.iter().map(|(t, _, bits)| burst.accesses[*t] * bits).sum::<u64>();
+                    several[0].1.cycles(1, bits)
+                }
+            });
+        }
+        if let Some((width, bits)) = self.write {
+            cycles = cycles.max(width.cycles(burst.accesses[Tensor::Outputs], bits));
+        }
+        cycles
+    }
+}
+
+impl Shared {
+    pub(crate) fn transfer(&mut self, transfer: Transfer) -> TransferId {
+        self.transfer_count += 1;
+        if let Some(id) = self.idle_transfers.pop() {
+            let mut hops = std::mem::take(&mut self.transfers[id.at()].hops);
+            hops.clear();
+            self.transfers[id.at()] = Transfer { hops, ..transfer };
+            id
+        } else {
+            self.transfers.push(transfer);
+            TransferId(self.transfers.len() as u32 - 1)
+        }
+    }
+
+    #[inline]
+    pub(crate) fn shape(&self, shape: ShapeId) -> &Shape {
+        &self.shapes[shape.at()]
+    }
+}
+
+/// Passes through the networks, by multicast or reduction degree.
+#[derive(Debug)]
+pub(crate) struct TrafficCounters {
+    /// Per level, tensor and direction (down, up): passes by degree.
+    passes: Vec<[[Vec<Passes>; 2]; 3]>,
+    bit_hops: Vec<[u64; 3]>,
+}
+
+impl TrafficCounters {
+    pub(crate) fn new(levels: usize) -> Self {
+        TrafficCounters { passes: vec![Default::default(); levels], bit_hops: vec![[0; 3]; levels] }
+    }
+
+    /// Counts one transfer's passes at one level: (degree, links) of each network instance.
+    #[allow(clippy::too_many_arguments)]
+    #[inline]
+    pub(crate) fn add(
+        &mut self,
+        level: usize,
+        tensor: Tensor,
+        up: bool,
+        passes: &[(u64, u64)],
+        elements: u64,
+        words: u64,
+        bits: u64,
+    ) {
+        let by_degree = &mut self.passes[level][tensor as usize][usize::from(up)];
+        for &(degree, links) in passes {
+            let degree = degree as usize;
+            if by_degree.len() <= degree {
+                by_degree.resize(degree + 1, Passes::default());
+            }
+            by_degree[degree].elements += elements;
+            by_degree[degree].words += words;
+            self.bit_hops[level][tensor as usize] += bits * links;
+        }
+    }
+
+    fn reduce_into(&self, counts: &mut Counts) {
+        for (level, (passes, bit_hops)) in counts.levels.iter_mut().zip(self.passes.iter().zip(&self.bit_hops)) {
+            for tensor in Tensor::ALL {
+                let traffic = &mut level.network[tensor];
+                let used = |passes: &[Passes]| {
+                    let degrees = passes.iter().enumerate().filter(|(_, p)| p.elements > 0);
+                    degrees.map(|(degree, p)| (degree as u64, *p)).collect()
+                };
+                let [down, up] = &passes[tensor as usize];
+                (traffic.down, traffic.up) = (used(down), used(up));
+                traffic.bit_hops = bit_hops[tensor as usize];
+            }
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! Residencies, groups and visits, generated in step order as they are needed (rules 1, 3, 4, 5, 10, 17).
+
+use cyclonest_workloads::{Dim, DimMap};
+
+use super::Engine;
+use super::components::{DrainStream, Flow, Group, Record, SequencerId, ShapeId, StoreId, Visit};
+use crate::Cycle;
+use crate::plan::Tile;
+
+/// What members of one transfer have in common (rule 10).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Key {
+    class: u32,
+    tile: Tile,
+    overlap: Tile,
+    new: u64,
+}
+
+const REDUCTION: [Dim; 3] = [Dim::C, Dim::R, Dim::S];
+
+impl Engine<'_> {
+    /// Generates until `store` knows its next residency, or there is none.
+    pub(super) fn generate_for(&mut self, sequencer: SequencerId, store: StoreId) {
+        while self.stores[store.at()].generated == self.stores[store.at()].requested
+            && !self.sequencers[sequencer.at()].cursor.finished
+        {
+            self.generate_step(sequencer);
+        }
+    }
+
+    /// Generates what begins at the sequencer's next step.
+    pub(super) fn generate_step(&mut self, id: SequencerId) {
+        let q = &self.sequencers[id.at()];
+        if q.cursor.finished {
+            return;
+        }
+        if !q.started || q.cursor.changed < q.outer_loops {
+            self.follow_parent(id);
+        }
+        let fresh = if matches!(self.sequencers[id.at()].flow, Flow::Operand | Flow::Stream) {
+            self.operands_begin(id)
+        } else {
+            self.outputs_begin(id)
+        };
+        let plan = &self.s.plan;
+        let q = &mut self.sequencers[id.at()];
+        q.cursor.advance(&q.steps, &plan.problem.bounds);
+        let finished = q.cursor.finished;
+        if finished {
+            let (parent, ordinal) = (q.parent, q.parent_ordinal);
+            if !matches!(q.flow, Flow::Operand | Flow::Stream) {
+                for feed in 0..q.feeds.len() {
+                    self.note_last(id, feed);
+                }
+            }
+            self.close(parent, ordinal);
+        }
+        for store in fresh {
+            if self.stores[store.at()].generated - 1 == self.stores[store.at()].requested {
+                self.offer(store);
+            }
+        }
+    }
+
+    /// Finds the parent's residency at the sequencer's step.
+    fn follow_parent(&mut self, id: SequencerId) {
+        let q = &self.sequencers[id.at()];
+        let (parent, level) = (q.parent, q.parent_level);
+        let rank = q.cursor.prefix_rank(&self.s.plan.steps[level]);
+        let mut ordinal = q.parent_ordinal;
+        let mut moved = !q.started;
+        while let Some(feeder) = self.stores[parent.at()].feeder {
+            let store = &self.stores[parent.at()];
+            if store.generated > ordinal + 1 {
+                if store.record(ordinal + 1).first_step > rank {
+                    break;
+                }
+                self.close(parent, ordinal);
+                ordinal += 1;
+                moved = true;
+            } else {
+                let feeder_cursor = &self.sequencers[feeder.at()].cursor;
+                if feeder_cursor.finished || feeder_cursor.rank > rank {
+                    break;
+                }
+                self.generate_step(feeder);
+            }
+        }
+        let q = &mut self.sequencers[id.at()];
+        q.started = true;
+        q.parent_ordinal = ordinal;
+        if moved {
+            q.parent_reduction = REDUCTION.map(|d| q.cursor.low[d]);
+        }
+    }
+
+    /// Operands whose residency begins at this step; the stores that got one.
+    fn operands_begin(&mut self, id: SequencerId) -> Vec<StoreId> {
+        let plan = &mut self.s.plan;
+        let q = &mut self.sequencers[id.at()];
+        let bounds = plan.problem.bounds;
+        let (tensor, level, rank) = (q.tensor, q.level, q.cursor.rank);
+        let at_pe = level == plan.pe_level;
+        let mut groups: Vec<(Key, Vec<u32>)> = Vec::new();
+        for (i, feed) in q.feeds.iter_mut().enumerate() {
+            let low = DimMap::from_fn(|d| q.cursor.low[d] + feed.offset[d]);
+            if Dim::ALL.iter().any(|&d| low[d] >= bounds[d]) {
+                continue;
+            }
+            let tile = plan.tile_at(tensor, level, &low);
+            let store = &mut self.stores[feed.store.at()];
+            let (overlap, new) = if q.flow == Flow::Stream {
+                (Tile::default(), if tile.elements == 0 { 0 } else { plan.bursts.at(&low).accesses[tensor] })
+            } else {
+                if feed.started && tile.elements == 0 {
+                    // The residency goes on, but nobody needs it here (rule 3).
+                    if at_pe && !feed.idle {
+                        feed.idle = true;
+                        let last = store.generated - 1;
+                        if last >= store.first {
+                            store.record_mut(last).unused_from = rank;
+                        }
+                    }
+                    continue;
+                }
+                if feed.started {
+                    let overlap =
+                        if tile == feed.tile { tile } else { plan.overlap(tensor, level, &tile, &feed.tile) };
+                    if overlap == tile {
+                        if feed.idle {
+                            feed.idle = false;
+                            let last = store.generated - 1;
+                            store.record_mut(last).unused_from = u64::MAX;
+                        }
+                        continue;
+                    }
+                    if q.halo { (overlap, tile.elements - overlap.elements) } else { (Tile::default(), tile.elements) }
+                } else {
+                    (Tile::default(), tile.elements)
+                }
+            };
+            if new == 0 {
+                continue;
+            }
+            feed.started = true;
+            feed.idle = false;
+            feed.tile = tile;
+            let key = Key { class: feed.class, tile, overlap, new };
+            let group = match groups.iter().position(|(k, _)| *k == key) {
+                Some(group) => group,
+                None => {
+                    groups.push((key, Vec::new()));
+                    groups.len() - 1
+                }
+            };
+            groups[group].1.push(i as u32);
+            store.records.push_back(Record {
+                first_step: rank,
+                unused_from: u64::MAX,
+                parent: q.parent_ordinal,
+                tile,
+                new,
+                group: q.first + q.groups.len() as u64 + group as u64,
+                ..Record::default()
+            });
+            store.generated += 1;
+        }
+        let mut fresh = Vec::new();
+        for (slot, (key, members)) in groups.into_iter().enumerate() {
+            let shape = self.shape(id, &members, true, slot);
+            let q = &mut self.sequencers[id.at()];
+            let parent = self.stores[q.parent.at()].record_mut(q.parent_ordinal);
+            parent.outstanding += 1;
+            parent.children += 1;
+            q.groups.push_back(Group {
+                step: rank,
+                parent: q.parent_ordinal,
+                elements: key.new,
+                shape,
+                ready: 0,
+                requested: false,
+                launched: false,
+            });
+            fresh.extend(members.iter().map(|&m| q.feeds[m as usize].store));
+        }
+        fresh
+    }
+
+    /// Outputs whose residency begins at this step; the stores that got one.
+    fn outputs_begin(&mut self, id: SequencerId) -> Vec<StoreId> {
+        let q = &self.sequencers[id.at()];
+        let bounds = self.s.plan.problem.bounds;
+        let (tensor, level, rank) = (q.tensor, q.level, q.cursor.rank);
+        let every_step = q.flow.every_step();
+        let parent_ordinal = q.parent_ordinal;
+        let reduction = REDUCTION.map(|d| q.cursor.low[d]);
+        let parent_fetched = q.parent_level > 0 && self.stores[q.parent.at()].record(parent_ordinal).fetched;
+        let revisited = parent_fetched || reduction != q.parent_reduction;
+        let mut visits: Vec<(Tile, Vec<u32>)> = Vec::new();
+        for i in 0..self.sequencers[id.at()].feeds.len() {
+            let q = &mut self.sequencers[id.at()];
+            let feed = &mut q.feeds[i];
+            let low = DimMap::from_fn(|d| q.cursor.low[d] + feed.offset[d]);
+            if Dim::ALL.iter().any(|&d| low[d] >= bounds[d]) {
+                continue;
+            }
+            let tile = self.s.plan.tile_at(tensor, level, &low);
+            let begins = every_step || !feed.started || tile != feed.tile || parent_ordinal != feed.parent;
+            if begins {
+                if feed.started {
+                    self.note_last(id, i);
+                }
+                let feed = &mut self.sequencers[id.at()].feeds[i];
+                feed.started = true;
+                feed.tile = tile;
+                feed.parent = parent_ordinal;
+                let visit = match visits.iter().position(|(t, _)| *t == tile) {
+                    Some(visit) => visit,
+                    None => {
+                        visits.push((tile, Vec::new()));
+                        visits.len() - 1
+                    }
+                };
+                visits[visit].1.push(i as u32);
+            }
+            self.sequencers[id.at()].feeds[i].reduction = reduction;
+        }
+        let mut fresh = Vec::new();
+        for (slot, (tile, members)) in visits.into_iter().enumerate() {
+            self.begin_visit(id, slot, tile, &members, revisited, rank);
+            fresh.extend(members.iter().map(|&m| self.sequencers[id.at()].feeds[m as usize].store));
+        }
+        fresh
+    }
+
+    fn begin_visit(&mut self, id: SequencerId, slot: usize, tile: Tile, members: &[u32], revisited: bool, rank: u64) {
+        let q = &self.sequencers[id.at()];
+        let (parent, parent_ordinal) = (q.parent, q.parent_ordinal);
+        let number = q.first + q.visits.len() as u64;
+        let mut classes: Vec<(u32, Vec<u32>)> = Vec::new();
+        for &m in members {
+            let class = q.feeds[m as usize].class;
+            match classes.iter_mut().find(|(c, _)| *c == class) {
+                Some((_, stream)) => stream.push(m),
+                None => classes.push((class, vec![m])),
+            }
+        }
+        let fetcher = members.iter().copied().find(|&m| revisited && q.feeds[m as usize].first_of_reduction);
+        let previous = (0..q.visits.len()).rev().find(|&v| {
+            let visit = &q.visits[v];
+            visit.tile == tile && visit.parent == parent_ordinal
+        });
+        let previous_pending =
+            previous.is_some_and(|v| (q.visits[v].arrived as usize) < q.visits[v].streams.len());
+        for (stream, (_, members)) in classes.iter().enumerate() {
+            for &m in members {
+                let feed = &mut self.sequencers[id.at()].feeds[m as usize];
+                feed.group = number;
+                let store = &mut self.stores[feed.store.at()];
+                store.records.push_back(Record {
+                    first_step: rank,
+                    unused_from: u64::MAX,
+                    parent: parent_ordinal,
+                    tile,
+                    new: tile.elements,
+                    group: number,
+                    stream: stream as u32,
+                    fetched: fetcher == Some(m),
+                    ..Record::default()
+                });
+                store.generated += 1;
+            }
+        }
+        let fetch = fetcher.map(|m| {
+            let shape = self.shape(id, &[m], true, usize::MAX);
+            (self.sequencers[id.at()].feeds[m as usize].store, shape)
+        });
+        let streams: Vec<DrainStream> = classes
+            .iter()
+            .enumerate()
+            .map(|(i, (_, members))| DrainStream {
+                shape: self.shape(id, members, false, slot + i),
+                done: 0,
+                requested: false,
+            })
+            .collect();
+        let record = self.stores[parent.at()].record_mut(parent_ordinal);
+        record.outstanding += streams.len() as u32;
+        record.children += streams.len() as u64;
+        let q = &mut self.sequencers[id.at()];
+        if let Some(previous) = previous.filter(|_| previous_pending) {
+            q.visits[previous].next = Some(number);
+        }
+        q.visits.push_back(Visit {
+            step: rank,
+            parent: parent_ordinal,
+            tile,
+            fetch,
+            fetch_requested: false,
+            fetch_ready: false,
+            blocked: previous_pending,
+            unblocked_at: Cycle(0),
+            next: None,
+            streams,
+            arrived: 0,
+            first_written: false,
+            last: false,
+        });
+    }
+
+    /// A child's residency is over: was it the last visit of its tile (rule 20)?
+    fn note_last(&mut self, id: SequencerId, feed: usize) {
+        let q = &mut self.sequencers[id.at()];
+        let feed = &q.feeds[feed];
+        if !feed.started || feed.group < q.first {
+            return;
+        }
+        let last = REDUCTION
+            .iter()
+            .enumerate()
+            .all(|(i, &d)| feed.reduction[i] - q.base[d] == q.last_offsets[i]);
+        let number = feed.group;
+        q.visit_mut(number).last |= last;
+    }
+
+    /// No further child transfer belongs to residency `ordinal` of `parent`.
+    fn close(&mut self, parent: StoreId, ordinal: u64) {
+        let store = &mut self.stores[parent.at()];
+        if store.level == 0 || store.generated <= ordinal {
+            return;
+        }
+        store.record_mut(ordinal).closed = true;
+        self.settle_closed(parent, ordinal);
+    }
+
+    /// The shape of `members`, built once. `slot` says where the same members stood last time.
+    fn shape(&mut self, id: SequencerId, members: &[u32], down: bool, slot: usize) -> ShapeId {
+        let q = &mut self.sequencers[id.at()];
+        if let Some((recent, shape)) = q.recent.get(slot) {
+            if recent == members {
+                return *shape;
+            }
+        }
+        let key = (down, members.to_vec());
+        let shape = match q.shapes.get(&key) {
+            Some(&shape) => shape,
+            None => {
+                let q = &self.sequencers[id.at()];
+                let instance = self.stores[q.parent.at()].instance;
+                let shape = self.s.wiring.shape(&self.s.plan, q, instance, members, down);
+                self.s.shapes.push(shape);
+                ShapeId(self.s.shapes.len() as u32 - 1)
+            }
+        };
+        let q = &mut self.sequencers[id.at()];
+        q.shapes.insert(key, shape);
+        if slot < 64 {
+            if q.recent.len() <= slot {
+                q.recent.resize(slot + 1, (Vec::new(), ShapeId(0)));
+            }
+            q.recent[slot] = (members.to_vec(), shape);
+        }
+        shape
+    }
+}
