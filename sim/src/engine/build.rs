@@ -7,7 +7,9 @@ use cyclonest_workloads::{Dim, DimMap, Problem, Tensor, TensorMap};
 use specs::{Builder, World, WorldExt};
 
 use super::components::{Feed, Flow, Need, Pe, PeId, Record, Resource, ResourceId, Sequencer, SequencerId, Shape, Stage, Store, StoreId};
-use super::{BurstTime, Shared, TrafficCounters};
+use super::burst_time::BurstTime;
+use super::Shared;
+use super::traffic::TrafficCounters;
 use super::stall::Blame;
 use crate::plan::{Plan, Tile};
 use crate::plan::cursor::Cursor;
@@ -184,7 +186,7 @@ impl Wiring {
                 *y = position.y.max(*y);
             }
             let across = height.keys().next_back().copied().unwrap_or(0);
-            (children.len() as u64, 1 + across + height.values().sum::<u64>())
+            (children.len() as u64, across + height.values().sum::<u64>())
         };
         let passes_cost: Vec<(u64, u64)> = passes.values().map(cost).collect();
         let merged = passes_cost.iter().map(|&(degree, _)| degree).max().unwrap_or(1);

@@ -75,29 +75,29 @@ impl Engine<'_> {
         let pe = &mut self.pes[id.at()];
         debug_assert_eq!(pe.blame_from, now, "every stalled cycle is blamed on something");
         let burst = self.s.plan.bursts.at(&pe.cursor.low);
-        let cycles = self.s.wiring.burst.cycles(&burst);
-        pe.computing = true;
-        pe.busy += cycles;
         self.s.counts.macs += burst.macs;
         let level = self.s.plan.pe_level;
+        let mut reads = burst.accesses;
+        if self.s.wiring.kept[Tensor::Outputs] {
+            // Elements that start at zero are not read.
+            let need = pe.needs[need_of(Tensor::Outputs)];
+            let record = self.stores[need.store.at()].record_mut(need.next - 1);
+            let at_zero = if record.fetched || record.touched { 0 } else { record.tile.elements };
+            record.touched = true;
+            reads[Tensor::Outputs] -= at_zero;
+        }
         for tensor in Tensor::ALL {
-            if !self.s.wiring.kept[tensor] {
-                continue;
-            }
-            let accesses = &mut self.s.counts.levels[level].tensors[tensor];
-            let amount = burst.accesses[tensor];
-            if tensor == Tensor::Outputs {
-                accesses.updates += amount;
-                // Elements that start at zero are not read.
-                let need = pe.needs[need_of(tensor)];
-                let record = self.stores[need.store.at()].record_mut(need.next - 1);
-                let at_zero = if record.fetched || record.touched { 0 } else { record.tile.elements };
-                record.touched = true;
-                accesses.reads += amount - at_zero;
-            } else {
-                accesses.reads += amount;
+            if self.s.wiring.kept[tensor] {
+                self.s.counts.levels[level].tensors[tensor].reads += reads[tensor];
             }
         }
+        let updates = burst.accesses[Tensor::Outputs];
+        if self.s.wiring.kept[Tensor::Outputs] {
+            self.s.counts.levels[level].tensors[Tensor::Outputs].updates += updates;
+        }
+        let cycles = self.s.wiring.burst.cycles(burst.trips, &reads, updates);
+        pe.computing = true;
+        pe.busy += cycles;
         self.s.wheel.push(now + cycles.max(1), Event::BurstEnd(id));
     }
 

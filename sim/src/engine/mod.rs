@@ -4,30 +4,31 @@
 //! starts. The whole loop is one specs `System` that borrows every column once.
 
 mod build;
+mod burst_time;
 pub(crate) mod components;
 mod compute;
 mod request;
 mod sequence;
 pub(crate) mod stall;
+mod traffic;
 mod transfer;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use cyclonest_arch::{Accelerator, Counts, Mapping, Passes};
-use cyclonest_workloads::{Problem, Tensor};
-use specs::storage::SliceAccess;
+use cyclonest_arch::{Accelerator, Counts, Mapping};
+use cyclonest_workloads::Problem;
 use specs::{RunNow, System, World, WorldExt, Write, WriteStorage};
 
 use crate::outcome::{Outcome, StallReason, Values};
 use crate::plan::Plan;
-use crate::plan::burst::Burst;
 use crate::wheel::Wheel;
 use crate::{Cycle, SimError};
 use components::{
     Pe, PeId, Resource, Sequencer, SequencerId, Shape, ShapeId, Store, StoreId, Transfer, TransferId,
 };
 use stall::Blame;
+use traffic::TrafficCounters;
 
 /// Something that completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +41,8 @@ pub(crate) enum Event {
     Free(StoreId),
     /// A drain has left its members' read ports.
     DrainLeft(TransferId),
+    /// A fetch has been requested one cycle ago: drains of the same visit may go (rule 18).
+    Fetched(TransferId),
     /// A PE has computed its step.
     BurstEnd(PeId),
     /// The last output of a store's oldest unfinished residency leaves the MAC pipeline.
@@ -202,6 +205,7 @@ impl Engine<'_> {
                     Event::Arrive(transfer) => self.arrive(transfer),
                     Event::Free(store) => self.free(store),
                     Event::DrainLeft(transfer) => self.drain_left(transfer),
+                    Event::Fetched(transfer) => self.fetched(transfer),
                     Event::BurstEnd(pe) => self.burst_end(pe),
                     Event::Done(store) => self.done(store),
                 }
@@ -209,60 +213,6 @@ impl Engine<'_> {
             self.sweep();
             self.start_bursts();
         }
-    }
-}
-
-/// Port pressure of a burst: cycles that it takes (rule 14).
-#[derive(Debug, Clone)]
-pub(crate) struct BurstTime {
-    /// Per read port of the PE level: the tensors that it serves with their width and bits.
-    reads: Vec<Vec<(Tensor, cyclonest_arch::Width, u64)>>,
-    write: Option<(cyclonest_arch::Width, u64)>,
-    interval: u64,
-}
-
-impl BurstTime {
-    fn new(arch: &Accelerator, mapping: &Mapping) -> Self {
-        let pe = arch.event_level();
-        let keeps = mapping.levels[pe].keeps;
-        let mut reads: Vec<Vec<_>> = Vec::new();
-        let mut write = None;
-        for bank in &arch.levels[pe].banks {
-            let mut port = Vec::new();
-            for tensor in bank.holds.iter().filter(|&t| keeps.contains(t)) {
-                if tensor == Tensor::Outputs {
-                    write = Some((bank.write_width(tensor), arch.bits(tensor, true)));
-                    continue;
-                }
-                let entry = (tensor, bank.read_width(tensor), arch.bits(tensor, false));
-                match bank.ports {
-                    cyclonest_arch::Ports::PerTensor(_) => reads.push(vec![entry]),
-                    _ => port.push(entry),
-                }
-            }
-            reads.push(port);
-        }
-        reads.retain(|port| !port.is_empty());
-        BurstTime { reads, write, interval: arch.compute.interval }
-    }
-
-    #[inline]
-    pub(crate) fn cycles(&self, burst: &Burst) -> u64 {
-        let mut cycles = burst.trips * self.interval;
-        for port in &self.reads {
-            // The port serves its tensors one after the other, in whole words of the port over the burst.
-            cycles = cycles.max(match port.as_slice() {
-                [(tensor, width, bits)] => width.cycles(burst.accesses[*tensor], *bits),
-                several => {
-                    let bits = several.iter().map(|(t, _, bits)| burst.accesses[*t] * bits).sum::<u64>();
-                    several[0].1.cycles(1, bits)
-                }
-            });
-        }
-        if let Some((width, bits)) = self.write {
-            cycles = cycles.max(width.cycles(burst.accesses[Tensor::Outputs], bits));
-        }
-        cycles
     }
 }
 
@@ -286,56 +236,3 @@ impl Shared {
     }
 }
 
-/// Passes through the networks, by multicast or reduction degree.
-#[derive(Debug)]
-pub(crate) struct TrafficCounters {
-    /// Per level, tensor and direction (down, up): passes by degree.
-    passes: Vec<[[Vec<Passes>; 2]; 3]>,
-    bit_hops: Vec<[u64; 3]>,
-}
-
-impl TrafficCounters {
-    pub(crate) fn new(levels: usize) -> Self {
-        TrafficCounters { passes: vec![Default::default(); levels], bit_hops: vec![[0; 3]; levels] }
-    }
-
-    /// Counts one transfer's passes at one level: (degree, links) of each network instance.
-    #[allow(clippy::too_many_arguments)]
-    #[inline]
-    pub(crate) fn add(
-        &mut self,
-        level: usize,
-        tensor: Tensor,
-        up: bool,
-        passes: &[(u64, u64)],
-        elements: u64,
-        words: u64,
-        bits: u64,
-    ) {
-        let by_degree = &mut self.passes[level][tensor as usize][usize::from(up)];
-        for &(degree, links) in passes {
-            let degree = degree as usize;
-            if by_degree.len() <= degree {
-                by_degree.resize(degree + 1, Passes::default());
-            }
-            by_degree[degree].elements += elements;
-            by_degree[degree].words += words;
-            self.bit_hops[level][tensor as usize] += bits * links;
-        }
-    }
-
-    fn reduce_into(&self, counts: &mut Counts) {
-        for (level, (passes, bit_hops)) in counts.levels.iter_mut().zip(self.passes.iter().zip(&self.bit_hops)) {
-            for tensor in Tensor::ALL {
-                let traffic = &mut level.network[tensor];
-                let used = |passes: &[Passes]| {
-                    let degrees = passes.iter().enumerate().filter(|(_, p)| p.elements > 0);
-                    degrees.map(|(degree, p)| (degree as u64, *p)).collect()
-                };
-                let [down, up] = &passes[tensor as usize];
-                (traffic.down, traffic.up) = (used(down), used(up));
-                traffic.bit_hops = bit_hops[tensor as usize];
-            }
-        }
-    }
-}

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use cyclonest_workloads::Tensor;
 
-use super::components::{Cargo, Flow, SequencerId, StoreId, Transfer};
+use super::components::{Cargo, Flow, SequencerId, StoreId, Transfer, TransferId};
 use super::{Candidate, Engine, Event};
 use crate::{Cycle, StallReason};
 
@@ -72,7 +72,7 @@ impl Engine<'_> {
         let drain = &visit.streams[stream as usize];
         if drain.requested
             || (drain.done as usize) < self.s.shape(drain.shape).stores.len()
-            || (visit.fetch.is_some() && !visit.fetch_requested)
+            || (visit.fetch.is_some() && !visit.fetch_seen)
         {
             return;
         }
@@ -223,7 +223,7 @@ impl Engine<'_> {
         let (store, shape) = visit.fetch.expect("only visits with a fetch ask for one");
         let (parent, parent_ordinal, elements, unblocked_at) =
             (q.parent, visit.parent, visit.tile.elements, visit.unblocked_at);
-        let (p, streams) = (q.parent_level, visit.streams.len());
+        let p = q.parent_level;
         let ordinal = self.stores[store.at()].take();
         if self.stores[store.at()].pe.is_some() {
             self.blame_request(store, ordinal, parent, parent_ordinal, unblocked_at);
@@ -248,8 +248,15 @@ impl Engine<'_> {
         });
         self.generate_for(id, store);
         self.offer(store);
-        for stream in 0..streams {
-            self.consider_drain(id, candidate.group, stream as u32);
+    }
+
+    /// Drains of a visit waited for its fetch to be requested.
+    pub(super) fn fetched(&mut self, transfer: TransferId) {
+        let t = &self.s.transfers[transfer.at()];
+        let (id, number) = (t.sequencer, t.group);
+        self.sequencers[id.at()].visit_mut(number).fetch_seen = true;
+        for stream in 0..self.sequencers[id.at()].visit(number).streams.len() {
+            self.consider_drain(id, number, stream as u32);
         }
     }
 
@@ -296,7 +303,11 @@ impl Engine<'_> {
     fn launch(&mut self, transfer: Transfer) -> Cycle {
         let drain = matches!(transfer.cargo, Cargo::Drain { .. });
         let (sequencer, elements) = (transfer.sequencer, transfer.elements);
+        let fetch = transfer.cargo == Cargo::Fetch;
         let id = self.s.transfer(transfer);
+        if fetch {
+            self.s.wheel.push(self.s.now + 1, Event::Fetched(id));
+        }
         let left = self.enter_stage(id).max(self.s.now + 1);
         if drain {
             let store = self.s.shape(self.s.transfers[id.at()].shape).stores[0];

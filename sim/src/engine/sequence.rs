@@ -297,6 +297,7 @@ impl Engine<'_> {
             tile,
             fetch,
             fetch_requested: false,
+            fetch_seen: false,
             fetch_ready: false,
             blocked: previous_pending,
             unblocked_at: Cycle(0),

@@ -1,0 +1,58 @@
+//! Words on the networks, by multicast and reduction degree (rule 24).
+
+use cyclonest_arch::{Counts, Passes};
+use cyclonest_workloads::Tensor;
+
+/// Passes through the networks, by multicast or reduction degree.
+#[derive(Debug)]
+pub(crate) struct TrafficCounters {
+    /// Per level, tensor and direction (down, up): passes by degree.
+    passes: Vec<[[Vec<Passes>; 2]; 3]>,
+    bit_hops: Vec<[u64; 3]>,
+}
+
+impl TrafficCounters {
+    pub(crate) fn new(levels: usize) -> Self {
+        TrafficCounters { passes: vec![Default::default(); levels], bit_hops: vec![[0; 3]; levels] }
+    }
+
+    /// Counts one transfer's passes at one level: (degree, links) of each network instance.
+    #[allow(clippy::too_many_arguments)]
+    #[inline]
+    pub(crate) fn add(
+        &mut self,
+        level: usize,
+        tensor: Tensor,
+        up: bool,
+        passes: &[(u64, u64)],
+        elements: u64,
+        words: u64,
+        bits: u64,
+    ) {
+        let by_degree = &mut self.passes[level][tensor as usize][usize::from(up)];
+        for &(degree, links) in passes {
+            let degree = degree as usize;
+            if by_degree.len() <= degree {
+                by_degree.resize(degree + 1, Passes::default());
+            }
+            by_degree[degree].elements += elements;
+            by_degree[degree].words += words;
+            self.bit_hops[level][tensor as usize] += bits * links;
+        }
+    }
+
+    pub(super) fn reduce_into(&self, counts: &mut Counts) {
+        for (level, (passes, bit_hops)) in counts.levels.iter_mut().zip(self.passes.iter().zip(&self.bit_hops)) {
+            for tensor in Tensor::ALL {
+                let traffic = &mut level.network[tensor];
+                let used = |passes: &[Passes]| {
+                    let degrees = passes.iter().enumerate().filter(|(_, p)| p.elements > 0);
+                    degrees.map(|(degree, p)| (degree as u64, *p)).collect()
+                };
+                let [down, up] = &passes[tensor as usize];
+                (traffic.down, traffic.up) = (used(down), used(up));
+                traffic.bit_hops = bit_hops[tensor as usize];
+            }
+        }
+    }
+}
