@@ -362,7 +362,7 @@ fn wire(plan: &Plan, wiring: &Wiring, arch: &Accelerator, mapping: &Mapping) -> 
                     closing: VecDeque::new(),
                     offered: false,
                     first: 0,
-                    records: (0..outermost).map(|_| Record::default()).collect(),
+                    records: (0..outermost).map(|_| Record { resident: true, ..Record::default() }).collect(),
                 });
             }
         }

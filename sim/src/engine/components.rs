@@ -79,6 +79,8 @@ pub(crate) struct Record {
     pub(crate) children: u64,
     /// When the last requested child transfer leaves the read port.
     pub(crate) left: Cycle,
+    /// It has arrived and has a slot (outputs: it is open).
+    pub(crate) resident: bool,
     pub(crate) settled: bool,
     pub(crate) released: bool,
     /// What held it up, until it was resident.
@@ -128,12 +130,6 @@ impl Store {
     #[inline]
     pub(crate) fn record_mut(&mut self, ordinal: u64) -> &mut Record {
         &mut self.records[(ordinal - self.first) as usize]
-    }
-
-    /// Residencies that can be used: arrived, and moved into a slot.
-    #[inline]
-    pub(crate) fn resident(&self) -> u64 {
-        self.arrived.min(self.slotted)
     }
 
     /// True if the next residency may be requested (rules 8 and 9).
@@ -402,6 +398,8 @@ pub(crate) enum Cargo {
 #[derive(Debug, Clone)]
 pub(crate) struct Transfer {
     pub(crate) cargo: Cargo,
+    /// Residency that a fetch opens.
+    pub(crate) ordinal: u64,
     pub(crate) sequencer: SequencerId,
     /// Group or visit.
     pub(crate) group: u64,

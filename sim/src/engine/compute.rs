@@ -55,7 +55,7 @@ impl Engine<'_> {
         if pe.computing || pe.cursor.finished {
             return None;
         }
-        pe.needs.iter().position(|need| need.used && self.stores[need.store.at()].resident() < need.next)
+        pe.needs.iter().position(|need| need.used && !self.stores[need.store.at()].record(need.next - 1).resident)
     }
 
     pub(super) fn start_bursts(&mut self) {

@@ -38,7 +38,7 @@ impl Engine<'_> {
 
     /// True if residency `ordinal` of a parent store can be read from (operands) or written to (outputs).
     fn is_resident(&self, parent: StoreId, ordinal: u64) -> bool {
-        self.stores[parent.at()].resident() > ordinal
+        self.stores[parent.at()].record(ordinal).resident
     }
 
     fn consider_fill(&mut self, id: SequencerId, number: u64) {
@@ -174,7 +174,6 @@ impl Engine<'_> {
                 timeline.until(now, StallReason::Slot { tensor: Tensor::Outputs, level });
                 self.stores[id.at()].record_mut(ordinal).timeline = timeline;
             }
-            self.stores[id.at()].arrived += 1;
             self.became_resident(id, ordinal);
             self.generate_for(feeder, id);
         }
@@ -190,6 +189,7 @@ impl Engine<'_> {
         self.s.counts.levels[p].tensors[tensor].reads += elements;
         let left = self.launch(Transfer {
             cargo: Cargo::Fill,
+            ordinal: 0,
             sequencer: id,
             group: candidate.group,
             shape,
@@ -237,6 +237,7 @@ impl Engine<'_> {
         self.s.counts.levels[p].tensors[Tensor::Outputs].reads += elements;
         self.launch(Transfer {
             cargo: Cargo::Fetch,
+            ordinal,
             sequencer: id,
             group: candidate.group,
             shape,
@@ -272,6 +273,7 @@ impl Engine<'_> {
         }
         self.launch(Transfer {
             cargo: Cargo::Drain { stream: candidate.stream },
+            ordinal: 0,
             sequencer: id,
             group: candidate.group,
             shape,

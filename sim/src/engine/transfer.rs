@@ -99,7 +99,10 @@ impl Engine<'_> {
     }
 
     fn arrive_at(&mut self, id: StoreId, transfer: TransferId) {
-        let ordinal = self.stores[id.at()].arrived;
+        let t = &self.s.transfers[transfer.at()];
+        let is_fetch = t.cargo == Cargo::Fetch;
+        // Fills of a store arrive in order; a fetch may be overtaken by outputs that open at zero.
+        let ordinal = if is_fetch { t.ordinal } else { self.stores[id.at()].arrived };
         if self.stores[id.at()].pe.is_some() {
             self.blame_flight(id, ordinal, transfer);
         } else {
@@ -116,14 +119,17 @@ impl Engine<'_> {
             timeline.until(now, in_flight);
         }
         let store = &mut self.stores[id.at()];
-        store.arrived += 1;
-        if store.slotted > ordinal {
+        if !is_fetch {
+            store.arrived += 1;
+        }
+        if is_fetch || store.slotted > ordinal {
             self.became_resident(id, ordinal);
         }
     }
 
     /// Residency `ordinal` of a store can be used from now on.
     pub(super) fn became_resident(&mut self, id: StoreId, ordinal: u64) {
+        self.stores[id.at()].record_mut(ordinal).resident = true;
         if let Some(pe) = self.stores[id.at()].pe {
             self.wake(pe);
         } else {
@@ -162,7 +168,7 @@ impl Engine<'_> {
     /// A closed residency whose last child transfer is known gives its slot back (operands) or is done (outputs).
     pub(super) fn settle_closed(&mut self, id: StoreId, ordinal: u64) {
         let store = &mut self.stores[id.at()];
-        if store.level == 0 || store.arrived <= ordinal {
+        if store.level == 0 || !store.record(ordinal).resident {
             return;
         }
         let is_output = store.tensor == Tensor::Outputs;
