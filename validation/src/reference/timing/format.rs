@@ -285,7 +285,7 @@ fn network(raw: &RawNetwork) -> Network {
                 down: channels,
                 up: channels,
             },
-            RawKind::Bus => NetworkKind::Bus(channels),
+            RawKind::Bus => NetworkKind::Bus(Channels::OneForAll(link)),
         },
         clock: None,
         multicast: if raw.multicast {
