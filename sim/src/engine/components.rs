@@ -232,8 +232,6 @@ pub(crate) struct Visit {
     /// The store that fetches the partial sum, and the path to it.
     pub(crate) fetch: Option<(StoreId, ShapeId)>,
     pub(crate) fetch_requested: bool,
-    /// The fetch was requested in an earlier cycle.
-    pub(crate) fetch_seen: bool,
     /// The store that fetches has a free slot and is at this residency.
     pub(crate) fetch_ready: bool,
     /// Drains of the tile's previous visit are still on their way (rule 18).

@@ -41,8 +41,6 @@ pub(crate) enum Event {
     Free(StoreId),
     /// A drain has left its members' read ports.
     DrainLeft(TransferId),
-    /// A fetch has been requested one cycle ago: drains of the same visit may go (rule 18).
-    Fetched(TransferId),
     /// A PE has computed its step.
     BurstEnd(PeId),
     /// The last output of a store's oldest unfinished residency leaves the MAC pipeline.
@@ -205,7 +203,6 @@ impl Engine<'_> {
                     Event::Arrive(transfer) => self.arrive(transfer),
                     Event::Free(store) => self.free(store),
                     Event::DrainLeft(transfer) => self.drain_left(transfer),
-                    Event::Fetched(transfer) => self.fetched(transfer),
                     Event::BurstEnd(pe) => self.burst_end(pe),
                     Event::Done(store) => self.done(store),
                 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use cyclonest_workloads::Tensor;
 
-use super::components::{Cargo, Flow, SequencerId, StoreId, Transfer, TransferId};
+use super::components::{Cargo, Flow, SequencerId, StoreId, Transfer};
 use super::{Candidate, Engine, Event};
 use crate::{Cycle, StallReason};
 
@@ -72,7 +72,7 @@ impl Engine<'_> {
         let drain = &visit.streams[stream as usize];
         if drain.requested
             || (drain.done as usize) < self.s.shape(drain.shape).stores.len()
-            || (visit.fetch.is_some() && !visit.fetch_seen)
+            || (visit.fetch.is_some() && !visit.fetch_requested)
         {
             return;
         }
@@ -249,15 +249,9 @@ impl Engine<'_> {
         });
         self.generate_for(id, store);
         self.offer(store);
-    }
-
-    /// Drains of a visit waited for its fetch to be requested.
-    pub(super) fn fetched(&mut self, transfer: TransferId) {
-        let t = &self.s.transfers[transfer.at()];
-        let (id, number) = (t.sequencer, t.group);
-        self.sequencers[id.at()].visit_mut(number).fetch_seen = true;
-        for stream in 0..self.sequencers[id.at()].visit(number).streams.len() {
-            self.consider_drain(id, number, stream as u32);
+        // Drains of the visit had to wait for this (rule 18).
+        for stream in 0..self.sequencers[id.at()].visit(candidate.group).streams.len() {
+            self.consider_drain(id, candidate.group, stream as u32);
         }
     }
 
@@ -305,11 +299,7 @@ impl Engine<'_> {
     fn launch(&mut self, transfer: Transfer) -> Cycle {
         let drain = matches!(transfer.cargo, Cargo::Drain { .. });
         let (sequencer, elements) = (transfer.sequencer, transfer.elements);
-        let fetch = transfer.cargo == Cargo::Fetch;
         let id = self.s.transfer(transfer);
-        if fetch {
-            self.s.wheel.push(self.s.now + 1, Event::Fetched(id));
-        }
         let left = self.enter_stage(id).max(self.s.now + 1);
         if drain {
             let store = self.s.shape(self.s.transfers[id.at()].shape).stores[0];

@@ -297,7 +297,6 @@ impl Engine<'_> {
             tile,
             fetch,
             fetch_requested: false,
-            fetch_seen: false,
             fetch_ready: false,
             blocked: previous_pending,
             unblocked_at: Cycle(0),
