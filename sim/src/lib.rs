@@ -47,6 +47,10 @@ pub fn simulate(
     mapping: &Mapping,
     options: Options,
 ) -> Result<Outcome, SimError> {
+    let violations = mapping.check(problem, arch);
+    if !violations.is_empty() {
+        return Err(SimError::Invalid(violations.iter().map(ToString::to_string).collect()));
+    }
     let _ = options;
     engine::Built::new(problem, arch, mapping)?.run(arch)
 }

@@ -36,7 +36,11 @@ impl<E: Ord + Copy> Wheel<E> {
     /// Adds an event; `at` must be later than the last popped cycle.
     #[inline]
     pub(crate) fn push(&mut self, at: Cycle, event: E) {
-        debug_assert!(at > self.now || self.now == Cycle(0), "event at {at} is not after {}", self.now);
+        debug_assert!(
+            at > self.now || self.now == Cycle(0),
+            "event at {at} is not after {}",
+            self.now
+        );
         if at.0 - self.now.0 < BUCKETS as u64 {
             self.put(at, event);
         } else {
@@ -81,7 +85,11 @@ impl<E: Ord + Copy> Wheel<E> {
             Some(word * 64 + first.trailing_zeros() as usize)
         } else {
             (1..=WORDS).map(|i| (word + i) % WORDS).find_map(|w| {
-                let bits = if w == word { self.occupied[w] & !(!0 << bit) } else { self.occupied[w] };
+                let bits = if w == word {
+                    self.occupied[w] & !(!0 << bit)
+                } else {
+                    self.occupied[w]
+                };
                 (bits != 0).then(|| w * 64 + bits.trailing_zeros() as usize)
             })
         };
@@ -107,6 +115,9 @@ mod tests {
                 wheel.push(Cycle(9000), 7);
             }
         }
-        assert_eq!(seen, [(5, 2), (5, 5), (4095, 4), (4096, 6), (9000, 1), (9000, 3), (9000, 7)]);
+        assert_eq!(
+            seen,
+            [(5, 2), (5, 5), (4095, 4), (4096, 6), (9000, 1), (9000, 3), (9000, 7)]
+        );
     }
 }

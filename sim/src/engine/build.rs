@@ -6,13 +6,15 @@ use cyclonest_arch::{Accelerator, Channels, Counts, Mapping, Network, NetworkKin
 use cyclonest_workloads::{Dim, DimMap, Problem, Tensor, TensorMap};
 use specs::{Builder, World, WorldExt};
 
-use super::components::{Feed, Flow, Need, Pe, PeId, Record, Resource, ResourceId, Sequencer, SequencerId, Shape, Stage, Store, StoreId};
-use super::burst_time::BurstTime;
 use super::Shared;
-use super::traffic::TrafficCounters;
+use super::burst_time::BurstTime;
+use super::components::{
+    Feed, Flow, Need, Pe, PeId, Record, Resource, ResourceId, Sequencer, SequencerId, Shape, Stage, Store, StoreId,
+};
 use super::stall::Blame;
-use crate::plan::{Plan, Tile};
+use super::traffic::TrafficCounters;
 use crate::plan::cursor::Cursor;
+use crate::plan::{Plan, Tile};
 use crate::wheel::Wheel;
 use crate::{Cycle, SimError};
 
@@ -87,13 +89,22 @@ impl Wiring {
                 }
             }
             let per_instance = names.len() as u32;
-            ports.push(PortLayout { first: next, per_instance, read, write, names });
+            ports.push(PortLayout {
+                first: next,
+                per_instance,
+                read,
+                write,
+                names,
+            });
             next += per_instance * instances;
 
             if c == plan.pe_level {
                 break;
             }
-            let network = level.below.as_ref().expect("checked: every level but the innermost has a network");
+            let network = level
+                .below
+                .as_ref()
+                .expect("checked: every level but the innermost has a network");
             let (down_channels, up_channels) = (
                 arch.channels(c, true).expect("has a network"),
                 arch.channels(c, false).expect("has a network"),
@@ -118,11 +129,27 @@ impl Wiring {
             };
             let per_instance = names.len() as u32;
             let clock = network.clock.map_or((1, 1), |c| (khz(arch.clock.mhz()), khz(c.mhz())));
-            channels.push(ChannelLayout { first: next, per_instance, down, up, down_channels, up_channels, clock, names });
+            channels.push(ChannelLayout {
+                first: next,
+                per_instance,
+                down,
+                up,
+                down_channels,
+                up_channels,
+                clock,
+                names,
+            });
             next += per_instance * instances;
         }
         let kept = TensorMap::from_fn(|t| mapping.levels[plan.pe_level].keeps.contains(t));
-        Wiring { arch: arch.clone(), ports, channels, burst: BurstTime::new(arch, mapping), resources: next, kept }
+        Wiring {
+            arch: arch.clone(),
+            ports,
+            channels,
+            burst: BurstTime::new(arch, mapping),
+            resources: next,
+            kept,
+        }
     }
 
     pub(crate) fn read_port(&self, level: usize, instance: u32, tensor: Tensor) -> ResourceId {
@@ -141,11 +168,17 @@ impl Wiring {
     }
 
     pub(crate) fn network(&self, level: usize) -> &Network {
-        self.arch.levels[level].below.as_ref().expect("checked: every level but the innermost has a network")
+        self.arch.levels[level]
+            .below
+            .as_ref()
+            .expect("checked: every level but the innermost has a network")
     }
 
     pub(crate) fn read_width(&self, level: usize, tensor: Tensor) -> cyclonest_arch::Width {
-        self.arch.levels[level].bank(tensor).expect("checked: a kept tensor has a bank").read_width(tensor)
+        self.arch.levels[level]
+            .bank(tensor)
+            .expect("checked: a kept tensor has a bank")
+            .read_width(tensor)
     }
 
     /// Stages of the MAC pipeline.
@@ -159,11 +192,23 @@ impl Wiring {
 
     /// Stage at the read (`reads`) or write ports of `stores` at `level`.
     fn port_stage(&self, level: usize, tensor: Tensor, instances: &[u32], reads: bool) -> Stage {
-        let bank = self.arch.levels[level].bank(tensor).expect("checked: a kept tensor has a bank");
-        let port = |&i: &u32| if reads { self.read_port(level, i, tensor) } else { self.write_port(level, i, tensor) };
+        let bank = self.arch.levels[level]
+            .bank(tensor)
+            .expect("checked: a kept tensor has a bank");
+        let port = |&i: &u32| {
+            if reads {
+                self.read_port(level, i, tensor)
+            } else {
+                self.write_port(level, i, tensor)
+            }
+        };
         Stage {
             resources: instances.iter().map(port).collect(),
-            width: if reads { bank.read_width(tensor) } else { bank.write_width(tensor) },
+            width: if reads {
+                bank.read_width(tensor)
+            } else {
+                bank.write_width(tensor)
+            },
             clock: (1, 1),
             latency: if reads { bank.latency } else { 0 },
             remaining: 0,
@@ -174,10 +219,23 @@ impl Wiring {
     }
 
     /// Stage at the networks below `level`: per instance the children that the pass serves or reduces.
-    fn network_stage(&self, plan: &Plan, level: usize, tensor: Tensor, passes: &BTreeMap<u32, Vec<u32>>, down: bool) -> Stage {
+    fn network_stage(
+        &self,
+        plan: &Plan,
+        level: usize,
+        tensor: Tensor,
+        passes: &BTreeMap<u32, Vec<u32>>,
+        down: bool,
+    ) -> Stage {
         let layout = &self.channels[level];
-        let channels = if down { &layout.down_channels } else { &layout.up_channels };
-        let link = channels.link(tensor).expect("checked: a channel for every tensor that passes");
+        let channels = if down {
+            &layout.down_channels
+        } else {
+            &layout.up_channels
+        };
+        let link = channels
+            .link(tensor)
+            .expect("checked: a channel for every tensor that passes");
         let cost = |children: &Vec<u32>| {
             let mut height = BTreeMap::new();
             for &child in children {
@@ -210,7 +268,14 @@ impl Wiring {
     }
 
     /// The path between a parent store and children that one transfer serves or reduces.
-    pub(crate) fn shape(&self, plan: &Plan, sequencer: &Sequencer, parent_instance: u32, members: &[u32], down: bool) -> Shape {
+    pub(crate) fn shape(
+        &self,
+        plan: &Plan,
+        sequencer: &Sequencer,
+        parent_instance: u32,
+        members: &[u32],
+        down: bool,
+    ) -> Shape {
         let (p, c, tensor) = (sequencer.parent_level, sequencer.level, sequencer.tensor);
         // Instances on the way, per member.
         let mut here: Vec<u32> = vec![parent_instance; members.len()];
@@ -249,7 +314,10 @@ impl Wiring {
             remaining += stage.latency;
             stage.remaining = remaining;
         }
-        Shape { stores: members.iter().map(|&m| sequencer.feeds[m as usize].store).collect(), stages }
+        Shape {
+            stores: members.iter().map(|&m| sequencer.feeds[m as usize].store).collect(),
+            stages,
+        }
     }
 
     /// Busy cycles of the busiest instance of every port and channel.
@@ -362,7 +430,12 @@ fn wire(plan: &Plan, wiring: &Wiring, arch: &Accelerator, mapping: &Mapping) -> 
                     closing: VecDeque::new(),
                     offered: false,
                     first: 0,
-                    records: (0..outermost).map(|_| Record { resident: true, ..Record::default() }).collect(),
+                    records: (0..outermost)
+                        .map(|_| Record {
+                            resident: true,
+                            ..Record::default()
+                        })
+                        .collect(),
                 });
             }
         }
@@ -372,7 +445,14 @@ fn wire(plan: &Plan, wiring: &Wiring, arch: &Accelerator, mapping: &Mapping) -> 
             for parent in 0..plan.instances[p].len() as u32 {
                 let id = SequencerId(sequencers.len() as u32);
                 let sequencer = sequencer(
-                    plan, wiring, mapping, arch, tensor, (p, c), implicit, parent,
+                    plan,
+                    wiring,
+                    mapping,
+                    arch,
+                    tensor,
+                    (p, c),
+                    implicit,
+                    parent,
                     (StoreId(first_of[pair] + parent), first_of[pair + 1]),
                 );
                 for (i, feed) in sequencer.feeds.iter().enumerate() {
@@ -479,7 +559,10 @@ fn sequencer(
 fn processing_elements(plan: &Plan, stores: &[Store]) -> Vec<Pe> {
     let order = [Tensor::Outputs, Tensor::Weights, Tensor::Inputs];
     let first = order.map(|t| {
-        stores.iter().position(|s| s.tensor == t && s.level == plan.pe_level).expect("a store per tensor and PE") as u32
+        stores
+            .iter()
+            .position(|s| s.tensor == t && s.level == plan.pe_level)
+            .expect("a store per tensor and PE") as u32
     });
     (0..plan.instances[plan.pe_level].len() as u32)
         .map(|i| Pe {
@@ -488,7 +571,12 @@ fn processing_elements(plan: &Plan, stores: &[Store]) -> Vec<Pe> {
                 plan.instances[plan.pe_level][i as usize].base,
                 &plan.problem.bounds,
             ),
-            needs: first.map(|f| Need { store: StoreId(f + i), next: 0, used: false, held: false }),
+            needs: first.map(|f| Need {
+                store: StoreId(f + i),
+                next: 0,
+                used: false,
+                held: false,
+            }),
             computing: false,
             blame_from: Cycle(0),
             last_burst_end: None,

@@ -34,12 +34,20 @@ impl BurstPort {
             elements += updates;
             total += updates * bits;
         }
-        if let Width::Words(words) = self.width { elements.div_ceil(words) } else { self.width.cycles(1, total) }
+        if let Width::Words(words) = self.width {
+            elements.div_ceil(words)
+        } else {
+            self.width.cycles(1, total)
+        }
     }
 }
 
 fn narrower(a: Width, b: Width) -> Width {
-    if a.cycles(1 << 16, 8) >= b.cycles(1 << 16, 8) { a } else { b }
+    if a.cycles(1 << 16, 8) >= b.cycles(1 << 16, 8) {
+        a
+    } else {
+        b
+    }
 }
 
 impl BurstTime {
@@ -55,26 +63,48 @@ impl BurstTime {
             };
             for tensors in sharing.into_iter().filter(|t| !t.is_empty()) {
                 // Outputs are read to accumulate; everything inside the PE has the partial precision.
-                let reads = tensors.iter().map(|&t| (t, arch.bits(t, t == Tensor::Outputs))).collect();
-                let update = tensors.contains(&Tensor::Outputs).then(|| arch.bits(Tensor::Outputs, true));
+                let reads = tensors
+                    .iter()
+                    .map(|&t| (t, arch.bits(t, t == Tensor::Outputs)))
+                    .collect();
+                let update = tensors
+                    .contains(&Tensor::Outputs)
+                    .then(|| arch.bits(Tensor::Outputs, true));
                 let (read, write) = (bank.read_width(tensors[0]), bank.write_width(tensors[0]));
                 if matches!(bank.ports, Ports::Shared { .. }) {
                     // One port: the burst's updates take turns with its reads, at the narrower width.
-                    ports.push(BurstPort { width: narrower(read, write), reads, update });
+                    ports.push(BurstPort {
+                        width: narrower(read, write),
+                        reads,
+                        update,
+                    });
                 } else {
-                    ports.push(BurstPort { width: read, reads, update: None });
+                    ports.push(BurstPort {
+                        width: read,
+                        reads,
+                        update: None,
+                    });
                     if update.is_some() {
-                        ports.push(BurstPort { width: write, reads: Vec::new(), update });
+                        ports.push(BurstPort {
+                            width: write,
+                            reads: Vec::new(),
+                            update,
+                        });
                     }
                 }
             }
         }
-        BurstTime { ports, interval: arch.compute.interval }
+        BurstTime {
+            ports,
+            interval: arch.compute.interval,
+        }
     }
 
     /// Cycles of a burst with `reads` (outputs: to accumulate) and `updates` of outputs.
     #[inline]
     pub(crate) fn cycles(&self, trips: u64, reads: &TensorMap<u64>, updates: u64) -> u64 {
-        self.ports.iter().fold(trips * self.interval, |cycles, port| cycles.max(port.cycles(reads, updates)))
+        self.ports.iter().fold(trips * self.interval, |cycles, port| {
+            cycles.max(port.cycles(reads, updates))
+        })
     }
 }

@@ -199,7 +199,11 @@ impl Stage {
     #[inline]
     pub(crate) fn occupancy(&self, elements: u64, bits: u64) -> u64 {
         let cycles = self.width.cycles(elements, bits);
-        if self.clock.0 == self.clock.1 { cycles } else { (cycles * self.clock.0).div_ceil(self.clock.1) }
+        if self.clock.0 == self.clock.1 {
+            cycles
+        } else {
+            (cycles * self.clock.0).div_ceil(self.clock.1)
+        }
     }
 }
 

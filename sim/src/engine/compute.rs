@@ -55,7 +55,9 @@ impl Engine<'_> {
         if pe.computing || pe.cursor.finished {
             return None;
         }
-        pe.needs.iter().position(|need| need.used && !self.stores[need.store.at()].record(need.next - 1).resident)
+        pe.needs
+            .iter()
+            .position(|need| need.used && !self.stores[need.store.at()].record(need.next - 1).resident)
     }
 
     pub(super) fn start_bursts(&mut self) {
@@ -82,7 +84,11 @@ impl Engine<'_> {
             // Elements that start at zero are not read.
             let need = pe.needs[need_of(Tensor::Outputs)];
             let record = self.stores[need.store.at()].record_mut(need.next - 1);
-            let at_zero = if record.fetched || record.touched { 0 } else { record.tile.elements };
+            let at_zero = if record.fetched || record.touched {
+                0
+            } else {
+                record.tile.elements
+            };
             record.touched = true;
             reads[Tensor::Outputs] -= at_zero;
         }
@@ -109,7 +115,8 @@ impl Engine<'_> {
         pe.blame_from = now;
         pe.last_burst_end = Some(now);
         let before = pe.needs;
-        pe.cursor.advance(&self.s.plan.steps[level], &self.s.plan.problem.bounds);
+        pe.cursor
+            .advance(&self.s.plan.steps[level], &self.s.plan.problem.bounds);
         let finished = pe.cursor.finished;
         self.find_needs(id);
         for (i, old) in before.iter().enumerate() {
@@ -160,7 +167,9 @@ impl Engine<'_> {
         unblocked_at: Cycle,
     ) {
         let (tensor, level) = (self.stores[store.at()].tensor, self.stores[store.at()].level);
-        let Some(pe) = self.waiting_pe(store, ordinal) else { return };
+        let Some(pe) = self.waiting_pe(store, ordinal) else {
+            return;
+        };
         let timeline = std::mem::take(&mut self.stores[parent.at()].record_mut(parent_ordinal).timeline);
         for &(end, reason) in &timeline.0 {
             self.blame(pe, end, reason);
@@ -179,12 +188,17 @@ impl Engine<'_> {
 
     /// Residency `ordinal` of a PE's store has just arrived: blame its journey.
     pub(super) fn blame_flight(&mut self, store: StoreId, ordinal: u64, transfer: TransferId) {
-        let Some(pe) = self.waiting_pe(store, ordinal) else { return };
+        let Some(pe) = self.waiting_pe(store, ordinal) else {
+            return;
+        };
         let t = &self.s.transfers[transfer.at()];
         let (shape, sequencer) = (t.shape, t.sequencer);
         let q = &self.sequencers[sequencer.at()];
         let (tensor, parent_level) = (q.tensor, q.parent_level);
-        let in_flight = StallReason::InFlight { tensor, level: parent_level };
+        let in_flight = StallReason::InFlight {
+            tensor,
+            level: parent_level,
+        };
         for i in 0..self.s.transfers[transfer.at()].hops.len() {
             let (reached, started) = self.s.transfers[transfer.at()].hops[i];
             let stage = &self.s.shape(shape).stages[i];

@@ -24,9 +24,7 @@ use crate::outcome::{Outcome, StallReason, Values};
 use crate::plan::Plan;
 use crate::wheel::Wheel;
 use crate::{Cycle, SimError};
-use components::{
-    Pe, PeId, Resource, Sequencer, SequencerId, Shape, ShapeId, Store, StoreId, Transfer, TransferId,
-};
+use components::{Pe, PeId, Resource, Sequencer, SequencerId, Shape, ShapeId, Store, StoreId, Transfer, TransferId};
 use stall::Blame;
 use traffic::TrafficCounters;
 
@@ -121,7 +119,9 @@ impl<'a> System<'a> for Run {
 
 impl Built {
     pub(crate) fn new(problem: &Problem, arch: &Accelerator, mapping: &Mapping) -> Result<Self, SimError> {
-        Ok(Built { world: build::world(problem, arch, mapping)? })
+        Ok(Built {
+            world: build::world(problem, arch, mapping)?,
+        })
     }
 
     /// Runs to the end and reduces the columns to an outcome.
@@ -138,7 +138,10 @@ impl Built {
         let s = shared.as_mut().expect("inserted when the world was built");
         let (resources, pes) = (resources.as_mut_slice(), pes.as_mut_slice());
         if let Some(pe) = pes.iter().position(|pe| !pe.cursor.finished) {
-            return Err(SimError::Deadlock { cycle: s.now.0, chain: format!("PE {pe} has work left") });
+            return Err(SimError::Deadlock {
+                cycle: s.now.0,
+                chain: format!("PE {pe} has work left"),
+            });
         }
         let cycles = s.last_arrival.0;
         let physical = arch.instances(arch.event_level());
@@ -232,4 +235,3 @@ impl Shared {
         &self.shapes[shape.at()]
     }
 }
-

@@ -88,12 +88,22 @@ impl Engine<'_> {
             Tensor::Inputs => 1,
             Tensor::Weights => 2,
         };
-        Candidate { fills, level: q.level as u8, tensor, step, sequencer: id, group, stream }
+        Candidate {
+            fills,
+            level: q.level as u8,
+            tensor,
+            step,
+            sequencer: id,
+            group,
+            stream,
+        }
     }
 
     /// Residency `ordinal` of a mid-level store can be used from now on: its children may go on.
     pub(super) fn children_may_go_on(&mut self, id: StoreId, ordinal: u64) {
-        let Some(below) = self.stores[id.at()].feeds else { return };
+        let Some(below) = self.stores[id.at()].feeds else {
+            return;
+        };
         if self.stores[id.at()].tensor == Tensor::Outputs {
             for feed in 0..self.sequencers[below.at()].feeds.len() {
                 let child = self.sequencers[below.at()].feeds[feed].store;
@@ -171,7 +181,13 @@ impl Engine<'_> {
             } else {
                 let mut timeline = self.stores[parent.at()].record(parent_ordinal).timeline.clone();
                 let level = self.stores[id.at()].level;
-                timeline.until(now, StallReason::Slot { tensor: Tensor::Outputs, level });
+                timeline.until(
+                    now,
+                    StallReason::Slot {
+                        tensor: Tensor::Outputs,
+                        level,
+                    },
+                );
                 self.stores[id.at()].record_mut(ordinal).timeline = timeline;
             }
             self.became_resident(id, ordinal);
@@ -231,7 +247,13 @@ impl Engine<'_> {
             let mut timeline = self.stores[parent.at()].record(parent_ordinal).timeline.clone();
             timeline.until(unblocked_at, StallReason::PartialSum { level: p });
             let level = self.stores[store.at()].level;
-            timeline.until(self.s.now, StallReason::Slot { tensor: Tensor::Outputs, level });
+            timeline.until(
+                self.s.now,
+                StallReason::Slot {
+                    tensor: Tensor::Outputs,
+                    level,
+                },
+            );
             self.stores[store.at()].record_mut(ordinal).timeline = timeline;
         }
         self.s.counts.levels[p].tensors[Tensor::Outputs].reads += elements;
@@ -266,7 +288,9 @@ impl Engine<'_> {
             self.s.counts.levels[level].tensors[Tensor::Outputs].drains += elements * members;
         }
         self.launch(Transfer {
-            cargo: Cargo::Drain { stream: candidate.stream },
+            cargo: Cargo::Drain {
+                stream: candidate.stream,
+            },
             ordinal: 0,
             sequencer: id,
             group: candidate.group,
@@ -289,7 +313,13 @@ impl Engine<'_> {
             } else {
                 let mut timeline = self.stores[parent.at()].record(parent_ordinal).timeline.clone();
                 let store = &mut self.stores[id.at()];
-                timeline.until(self.s.now, StallReason::Slot { tensor: store.tensor, level: store.level });
+                timeline.until(
+                    self.s.now,
+                    StallReason::Slot {
+                        tensor: store.tensor,
+                        level: store.level,
+                    },
+                );
                 store.record_mut(ordinal).timeline = timeline;
             }
         }
@@ -306,7 +336,9 @@ impl Engine<'_> {
             let q = &self.sequencers[sequencer.at()];
             // A small output waits in the FIFO: its slot is free at once (rule 9), seen from the next cycle on.
             let early = q.flow == Flow::Output && elements <= self.stores[store.at()].fifo;
-            self.s.wheel.push(if early { self.s.now + 1 } else { left }, Event::DrainLeft(id));
+            self.s
+                .wheel
+                .push(if early { self.s.now + 1 } else { left }, Event::DrainLeft(id));
         }
         left
     }

@@ -110,7 +110,14 @@ impl Engine<'_> {
             let tile = plan.tile_at(tensor, level, &low);
             let store = &mut self.stores[feed.store.at()];
             let (overlap, new) = if q.flow == Flow::Stream {
-                (Tile::default(), if tile.elements == 0 { 0 } else { plan.bursts.at(&low).accesses[tensor] })
+                (
+                    Tile::default(),
+                    if tile.elements == 0 {
+                        0
+                    } else {
+                        plan.bursts.at(&low).accesses[tensor]
+                    },
+                )
             } else {
                 if feed.started && tile.elements == 0 {
                     // The residency goes on, but nobody needs it here (rule 3).
@@ -124,8 +131,11 @@ impl Engine<'_> {
                     continue;
                 }
                 if feed.started {
-                    let overlap =
-                        if tile == feed.tile { tile } else { plan.overlap(tensor, level, &tile, &feed.tile) };
+                    let overlap = if tile == feed.tile {
+                        tile
+                    } else {
+                        plan.overlap(tensor, level, &tile, &feed.tile)
+                    };
                     if overlap == tile {
                         if feed.idle {
                             feed.idle = false;
@@ -134,7 +144,11 @@ impl Engine<'_> {
                         }
                         continue;
                     }
-                    if q.halo { (overlap, tile.elements - overlap.elements) } else { (Tile::default(), tile.elements) }
+                    if q.halo {
+                        (overlap, tile.elements - overlap.elements)
+                    } else {
+                        (Tile::default(), tile.elements)
+                    }
                 } else {
                     (Tile::default(), tile.elements)
                 }
@@ -145,7 +159,12 @@ impl Engine<'_> {
             feed.started = true;
             feed.idle = false;
             feed.tile = tile;
-            let key = Key { class: feed.class, tile, overlap, new };
+            let key = Key {
+                class: feed.class,
+                tile,
+                overlap,
+                new,
+            };
             let group = match groups.iter().position(|(k, _)| *k == key) {
                 Some(group) => group,
                 None => {
@@ -228,7 +247,11 @@ impl Engine<'_> {
         let mut fresh = Vec::new();
         for (slot, (tile, members)) in visits.into_iter().enumerate() {
             self.begin_visit(id, slot, tile, &members, revisited, rank);
-            fresh.extend(members.iter().map(|&m| self.sequencers[id.at()].feeds[m as usize].store));
+            fresh.extend(
+                members
+                    .iter()
+                    .map(|&m| self.sequencers[id.at()].feeds[m as usize].store),
+            );
         }
         fresh
     }
@@ -245,13 +268,15 @@ impl Engine<'_> {
                 None => classes.push((class, vec![m])),
             }
         }
-        let fetcher = members.iter().copied().find(|&m| revisited && q.feeds[m as usize].first_of_reduction);
+        let fetcher = members
+            .iter()
+            .copied()
+            .find(|&m| revisited && q.feeds[m as usize].first_of_reduction);
         let previous = (0..q.visits.len()).rev().find(|&v| {
             let visit = &q.visits[v];
             visit.tile == tile && visit.parent == parent_ordinal
         });
-        let previous_pending =
-            previous.is_some_and(|v| (q.visits[v].arrived as usize) < q.visits[v].streams.len());
+        let previous_pending = previous.is_some_and(|v| (q.visits[v].arrived as usize) < q.visits[v].streams.len());
         for (stream, (_, members)) in classes.iter().enumerate() {
             for &m in members {
                 let feed = &mut self.sequencers[id.at()].feeds[m as usize];

@@ -18,7 +18,10 @@ const KINDS: usize = 5;
 
 impl Blame {
     pub(crate) fn new(levels: usize) -> Self {
-        Blame { levels, cycles: vec![0; KINDS * 3 * levels + 1] }
+        Blame {
+            levels,
+            cycles: vec![0; KINDS * 3 * levels + 1],
+        }
     }
 
     fn index(&self, reason: StallReason) -> usize {
@@ -54,7 +57,10 @@ impl Blame {
                 ]);
             }
         }
-        reasons.into_iter().map(|r| (r, self.cycles[self.index(r)])).filter(|&(_, cycles)| cycles > 0)
+        reasons
+            .into_iter()
+            .map(|r| (r, self.cycles[self.index(r)]))
+            .filter(|&(_, cycles)| cycles > 0)
     }
 }
 

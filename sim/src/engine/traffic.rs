@@ -13,7 +13,10 @@ pub(crate) struct TrafficCounters {
 
 impl TrafficCounters {
     pub(crate) fn new(levels: usize) -> Self {
-        TrafficCounters { passes: vec![Default::default(); levels], bit_hops: vec![[0; 3]; levels] }
+        TrafficCounters {
+            passes: vec![Default::default(); levels],
+            bit_hops: vec![[0; 3]; levels],
+        }
     }
 
     /// Counts one transfer's passes at one level: (degree, links) of each network instance.

@@ -20,7 +20,10 @@ impl Engine<'_> {
         let stage = &shape.stages[t.stage as usize];
         let final_stage = t.stage as usize + 1 == shape.stages.len();
         let mut occupancy = stage.occupancy(t.elements, t.bits);
-        let mut start = stage.resources.iter().fold(now, |start, r| start.max(self.resources[r.at()].free));
+        let mut start = stage
+            .resources
+            .iter()
+            .fold(now, |start, r| start.max(self.resources[r.at()].free));
 
         if final_stage && matches!(t.cargo, Cargo::Drain { .. }) {
             let q = &mut self.sequencers[t.sequencer.at()];
@@ -60,7 +63,15 @@ impl Engine<'_> {
                 cyclonest_arch::Width::Unlimited => t.elements,
                 width => width.cycles(t.elements, t.bits),
             };
-            self.s.traffic.add(stage.level, tensor, up, &stage.passes, t.elements, words, t.elements * t.bits);
+            self.s.traffic.add(
+                stage.level,
+                tensor,
+                up,
+                &stage.passes,
+                t.elements,
+                words,
+                t.elements * t.bits,
+            );
         }
         t.hops.push((now, start));
         t.tail = t.tail.max(start + occupancy + stage.remaining);
@@ -102,14 +113,21 @@ impl Engine<'_> {
         let t = &self.s.transfers[transfer.at()];
         let is_fetch = t.cargo == Cargo::Fetch;
         // Fills of a store arrive in order; a fetch may be overtaken by outputs that open at zero.
-        let ordinal = if is_fetch { t.ordinal } else { self.stores[id.at()].arrived };
+        let ordinal = if is_fetch {
+            t.ordinal
+        } else {
+            self.stores[id.at()].arrived
+        };
         if self.stores[id.at()].pe.is_some() {
             self.blame_flight(id, ordinal, transfer);
         } else {
             let t = &self.s.transfers[transfer.at()];
             let stages = &self.s.shapes[t.shape.at()].stages;
             let q = &self.sequencers[t.sequencer.at()];
-            let in_flight = StallReason::InFlight { tensor: q.tensor, level: q.parent_level };
+            let in_flight = StallReason::InFlight {
+                tensor: q.tensor,
+                level: q.parent_level,
+            };
             let now = self.s.now;
             let timeline = &mut self.stores[id.at()].record_mut(ordinal).timeline;
             for (&(reached, started), stage) in t.hops.iter().zip(stages) {
@@ -239,5 +257,9 @@ impl Engine<'_> {
 
 /// Who holds up a head that has not been let in.
 pub(super) fn wait_reason(tensor: Tensor, level: usize, is_network: bool) -> StallReason {
-    if is_network { StallReason::Network { tensor, level } } else { StallReason::Port { tensor, level } }
+    if is_network {
+        StallReason::Network { tensor, level }
+    } else {
+        StallReason::Port { tensor, level }
+    }
 }

@@ -80,7 +80,12 @@ impl LineReads {
                 table.push(sum);
             }
         }
-        LineReads { table, window_tile, tap_tile, tap_tiles }
+        LineReads {
+            table,
+            window_tile,
+            tap_tile,
+            tap_tiles,
+        }
     }
 
     #[inline]
@@ -95,7 +100,10 @@ fn groups(loops: &[InnerLoop]) -> Vec<Vec<u64>> {
     for l in loops {
         let scaled = |index: &u64, i: u64| index * l.trips + i;
         groups = if l.spatial {
-            groups.iter().map(|g| g.iter().flat_map(|x| (0..l.trips).map(move |i| scaled(x, i))).collect()).collect()
+            groups
+                .iter()
+                .map(|g| g.iter().flat_map(|x| (0..l.trips).map(move |i| scaled(x, i))).collect())
+                .collect()
         } else {
             groups
                 .iter()
@@ -116,19 +124,31 @@ pub(crate) struct Bursts {
 
 impl Bursts {
     /// From the loops of every dimension inside the PE level, outermost first.
-    pub(crate) fn new(bounds: &DimMap<u64>, loops: &DimMap<Vec<InnerLoop>>, rows: &AxisSpec, columns: &AxisSpec) -> Self {
+    pub(crate) fn new(
+        bounds: &DimMap<u64>,
+        loops: &DimMap<Vec<InnerLoop>>,
+        rows: &AxisSpec,
+        columns: &AxisSpec,
+    ) -> Self {
         let tile = |dim: Dim| loops[dim].iter().map(|l| l.trips).product::<u64>();
         let dims = DimMap::from_fn(|dim| {
             let lowest: Vec<u64> = groups(&loops[dim]).iter().map(|g| g[0]).collect();
             let existing = |extent: u64| lowest.iter().filter(|&&low| low < extent).count() as u64;
             let (tile, bound) = (tile(dim), bounds[dim]);
             let clipped = if bound % tile == 0 { tile } else { bound % tile };
-            DimShape { tile, bound, trips: [existing(tile), existing(clipped)] }
+            DimShape {
+                tile,
+                bound,
+                trips: [existing(tile), existing(clipped)],
+            }
         });
-        let reads = |axis, window: Dim, tap: Dim| {
-            LineReads::new(axis, &loops[window], tile(window), &loops[tap], tile(tap))
-        };
-        Bursts { rows: reads(rows, Dim::P, Dim::R), columns: reads(columns, Dim::Q, Dim::S), dims }
+        let reads =
+            |axis, window: Dim, tap: Dim| LineReads::new(axis, &loops[window], tile(window), &loops[tap], tile(tap));
+        Bursts {
+            rows: reads(rows, Dim::P, Dim::R),
+            columns: reads(columns, Dim::Q, Dim::S),
+            dims,
+        }
     }
 
     /// The burst of the step whose tile starts at `low`.
@@ -137,7 +157,10 @@ impl Bursts {
         let extent = DimMap::from_fn(|d| self.dims[d].extent(low[d]));
         let trips = DimMap::from_fn(|d| self.dims[d].trips(low[d]));
         let product = |tensor: Tensor| {
-            Dim::ALL.iter().map(|&d| if tensor.is_relevant(d) { extent[d] } else { trips[d] }).product()
+            Dim::ALL
+                .iter()
+                .map(|&d| if tensor.is_relevant(d) { extent[d] } else { trips[d] })
+                .product()
         };
         let inputs = extent[Dim::N]
             * extent[Dim::G]

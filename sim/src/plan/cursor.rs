@@ -23,8 +23,14 @@ pub(crate) struct Steps {
 impl Steps {
     /// The loops up to the last one that is relevant; the others never change what is looked at.
     pub(crate) fn truncated(&self, relevant: impl Fn(Dim) -> bool) -> Steps {
-        let kept = self.loops.iter().rposition(|l| relevant(l.dim)).map_or(0, |last| last + 1);
-        Steps { loops: self.loops[..kept].to_vec() }
+        let kept = self
+            .loops
+            .iter()
+            .rposition(|l| relevant(l.dim))
+            .map_or(0, |last| last + 1);
+        Steps {
+            loops: self.loops[..kept].to_vec(),
+        }
     }
 
     /// The largest offset below `bound` that the loops of `dim` reach.
@@ -51,7 +57,13 @@ impl Cursor {
     /// The first step of an instance whose tile starts at `base`; finished at once if that is past the bounds.
     pub(crate) fn new(steps: &Steps, base: DimMap<u64>, bounds: &DimMap<u64>) -> Self {
         let finished = Dim::ALL.iter().any(|&d| base[d] >= bounds[d]);
-        Cursor { indices: vec![0; steps.loops.len()], low: base, rank: 0, finished, changed: 0 }
+        Cursor {
+            indices: vec![0; steps.loops.len()],
+            low: base,
+            rank: 0,
+            finished,
+            changed: 0,
+        }
     }
 
     /// Moves to the next existing step. An index past the bound ends its loop: all further ones are past it too.

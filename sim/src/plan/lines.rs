@@ -110,7 +110,11 @@ impl Lines {
             return meet;
         }
         let (left, right) = (&self.sets[a as usize], &self.sets[b as usize]);
-        let common = left.iter().copied().filter(|line| right.binary_search(line).is_ok()).collect();
+        let common = left
+            .iter()
+            .copied()
+            .filter(|line| right.binary_search(line).is_ok())
+            .collect();
         let meet = self.name(common);
         self.meets[a as usize].push((b, meet));
         meet

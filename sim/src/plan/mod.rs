@@ -80,14 +80,35 @@ impl Plan {
                 spatial[k].insert(0, (s.0, s.1, s.2, inner[s.0]));
                 inner[s.0] *= s.1;
                 if k >= pe_level {
-                    burst_loops[s.0].insert(0, InnerLoop { trips: s.1, spatial: true });
+                    burst_loops[s.0].insert(
+                        0,
+                        InnerLoop {
+                            trips: s.1,
+                            spatial: true,
+                        },
+                    );
                 }
             }
             for t in level.temporal.iter().rev() {
                 if k >= pe_level {
-                    burst_loops[t.0].insert(0, InnerLoop { trips: t.1, spatial: false });
+                    burst_loops[t.0].insert(
+                        0,
+                        InnerLoop {
+                            trips: t.1,
+                            spatial: false,
+                        },
+                    );
                 } else if t.1 > 1 {
-                    temporal.insert(0, TemporalLoop { level: k, dim: t.0, trips: t.1, stride: inner[t.0], weight: 0 });
+                    temporal.insert(
+                        0,
+                        TemporalLoop {
+                            level: k,
+                            dim: t.0,
+                            trips: t.1,
+                            stride: inner[t.0],
+                            weight: 0,
+                        },
+                    );
                 }
                 inner[t.0] *= t.1;
             }
@@ -107,14 +128,20 @@ impl Plan {
             .collect();
 
         let children: Vec<Vec<Child>> = (0..pe_level).map(|k| child_positions(&spatial[k])).collect();
-        let mut instances = vec![vec![Instance { base: DimMap::default(), path: vec![0] }]];
+        let mut instances = vec![vec![Instance {
+            base: DimMap::default(),
+            path: vec![0],
+        }]];
         for positions in &children {
             let parents = instances.last().expect("starts with the outermost level");
             let next = parents.iter().flat_map(|parent| {
                 positions.iter().enumerate().map(|(i, child)| {
                     let mut path = parent.path.clone();
                     path.push(i as u32);
-                    Instance { base: DimMap::from_fn(|d| parent.base[d] + child.offset[d]), path }
+                    Instance {
+                        base: DimMap::from_fn(|d| parent.base[d] + child.offset[d]),
+                        path,
+                    }
                 })
             });
             let next = next.collect();
@@ -122,7 +149,9 @@ impl Plan {
         }
 
         let keepers = TensorMap::from_fn(|tensor| {
-            (0..=pe_level).filter(|&k| mapping.levels[k].keeps.contains(tensor)).collect()
+            (0..=pe_level)
+                .filter(|&k| mapping.levels[k].keeps.contains(tensor))
+                .collect()
         });
         let axis = |window: Dim, tap: Dim, stride, dilation, real| AxisSpec {
             windows: bounds[window],
@@ -131,8 +160,20 @@ impl Plan {
             dilation,
             real,
         };
-        let rows = axis(Dim::P, Dim::R, problem.stride.0, problem.dilation.0, problem.real_rows());
-        let columns = axis(Dim::Q, Dim::S, problem.stride.1, problem.dilation.1, problem.real_columns());
+        let rows = axis(
+            Dim::P,
+            Dim::R,
+            problem.stride.0,
+            problem.dilation.0,
+            problem.real_rows(),
+        );
+        let columns = axis(
+            Dim::Q,
+            Dim::S,
+            problem.stride.1,
+            problem.dilation.1,
+            problem.real_columns(),
+        );
         Plan {
             problem: problem.clone(),
             pe_level,
@@ -140,8 +181,12 @@ impl Plan {
             instances,
             children,
             keepers,
-            rows: (0..=pe_level).map(|c| Lines::new(&rows, tile[c][Dim::P], tile[c][Dim::R])).collect(),
-            columns: (0..=pe_level).map(|c| Lines::new(&columns, tile[c][Dim::Q], tile[c][Dim::S])).collect(),
+            rows: (0..=pe_level)
+                .map(|c| Lines::new(&rows, tile[c][Dim::P], tile[c][Dim::R]))
+                .collect(),
+            columns: (0..=pe_level)
+                .map(|c| Lines::new(&columns, tile[c][Dim::Q], tile[c][Dim::S]))
+                .collect(),
             bursts: Bursts::new(bounds, &burst_loops, &rows, &columns),
             tile,
         }
@@ -172,9 +217,21 @@ impl Plan {
             let rows = self.rows[level].at(low[Dim::P], low[Dim::R]);
             let columns = self.columns[level].at(low[Dim::Q], low[Dim::S]);
             let elements = depth * self.rows[level].len(rows) * self.columns[level].len(columns);
-            Tile { corner, rows, columns, depth, elements }
+            Tile {
+                corner,
+                rows,
+                columns,
+                depth,
+                elements,
+            }
         } else {
-            Tile { corner, rows: 0, columns: 0, depth, elements: depth }
+            Tile {
+                corner,
+                rows: 0,
+                columns: 0,
+                depth,
+                elements: depth,
+            }
         }
     }
 
@@ -189,13 +246,27 @@ impl Plan {
         let rows = self.rows[level].meet(tile.rows, previous.rows);
         let columns = self.columns[level].meet(tile.columns, previous.columns);
         let elements = tile.depth * self.rows[level].len(rows) * self.columns[level].len(columns);
-        if elements == 0 { Tile::default() } else { Tile { corner: tile.corner, rows, columns, depth: tile.depth, elements } }
+        if elements == 0 {
+            Tile::default()
+        } else {
+            Tile {
+                corner: tile.corner,
+                rows,
+                columns,
+                depth: tile.depth,
+                elements,
+            }
+        }
     }
 }
 
 fn child_positions(loops: &[(Dim, u64, Axis, u64)]) -> Vec<Child> {
-    let mut children =
-        vec![Child { offset: DimMap::default(), x: 0, y: 0, first_of_reduction: true }];
+    let mut children = vec![Child {
+        offset: DimMap::default(),
+        x: 0,
+        y: 0,
+        first_of_reduction: true,
+    }];
     for &(dim, trips, axis, stride) in loops {
         children = children
             .iter()
