@@ -6,6 +6,7 @@
 
 pub mod bundled;
 mod dims;
+pub mod import;
 mod network;
 mod problem;
 mod tensor;

@@ -425,7 +425,8 @@ fn concatenated(axis: usize, inputs: &[&[u64]]) -> Result<Shape, String> {
     Ok(shape)
 }
 
-fn reshaped(sizes: &[i64], input: &[u64]) -> Result<Shape, String> {
+/// The shape that a reshape makes: 0 keeps the size of that axis, one −1 takes what is left.
+pub(crate) fn reshaped(sizes: &[i64], input: &[u64]) -> Result<Shape, String> {
     let total = elements(input)?;
     let mut shape = Vec::with_capacity(sizes.len());
     let mut rest = None;
@@ -450,7 +451,7 @@ fn reshaped(sizes: &[i64], input: &[u64]) -> Result<Shape, String> {
 }
 
 /// The shape that both broadcast to: aligned at the last axis, sizes equal or 1.
-pub(super) fn broadcast(a: &[u64], b: &[u64]) -> Result<Shape, String> {
+pub(crate) fn broadcast(a: &[u64], b: &[u64]) -> Result<Shape, String> {
     let rank = a.len().max(b.len());
     let size = |shape: &[u64], axis: usize| (axis + shape.len()).checked_sub(rank).map_or(1, |axis| shape[axis]);
     (0..rank)

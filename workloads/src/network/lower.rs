@@ -14,7 +14,7 @@ pub(crate) fn lower(op: &Op, inputs: &[&[u64]], output: &[u64]) -> Result<Vec<Pa
     let whole = |problem| vec![(String::new(), problem, 1)];
     Ok(match op {
         Op::Conv(conv) => whole(convolution(conv, &feature_map(inputs[0])?, &feature_map(output)?)),
-        Op::ConvTranspose(conv) => deconvolution(conv, &feature_map(inputs[0])?, &feature_map(output)?),
+        Op::ConvTranspose(conv) => deconvolution(conv, &feature_map(inputs[0])?, &feature_map(output)?)?,
         Op::Linear(linear) => {
             let (&features, rows) = inputs[0].split_last().ok_or("the input is a scalar")?;
             whole(gemm(1, product(rows)?, linear.out, features))
@@ -104,23 +104,26 @@ fn grouped_bounds(groups: u64, input: &FeatureMap, output: &FeatureMap, kernel: 
 }
 
 /// One dense convolution per pair of residues of the output row and column modulo the stride.
-fn deconvolution(conv: &ConvTranspose, input: &FeatureMap, output: &FeatureMap) -> Vec<Part> {
-    let rows = transposed::phases(&transposed::Axis {
+fn deconvolution(conv: &ConvTranspose, input: &FeatureMap, output: &FeatureMap) -> Result<Vec<Part>, String> {
+    let row_axis = transposed::Axis {
         input: input.rows,
         output: output.rows,
         kernel: conv.kernel.0,
         stride: conv.stride.0,
         dilation: conv.dilation.0,
         before: conv.pad.top,
-    });
-    let columns = transposed::phases(&transposed::Axis {
+    };
+    let column_axis = transposed::Axis {
         input: input.columns,
         output: output.columns,
         kernel: conv.kernel.1,
         stride: conv.stride.1,
         dilation: conv.dilation.1,
         before: conv.pad.left,
-    });
+    };
+    few_parts(&[row_axis.classes(), column_axis.classes()])?;
+    let rows = transposed::phases(&row_axis);
+    let columns = transposed::phases(&column_axis);
     let several = rows.len() * columns.len() > 1;
     let mut parts = Vec::with_capacity(rows.len() * columns.len());
     for row in &rows {
@@ -147,7 +150,7 @@ fn deconvolution(conv: &ConvTranspose, input: &FeatureMap, output: &FeatureMap) 
             parts.push((suffix, problem, 1));
         }
     }
-    parts
+    Ok(parts)
 }
 
 /// Four gates: one GEMM over the whole sequence for the inputs, and one per step for the hidden state, which must
@@ -160,6 +163,7 @@ fn recurrent(lstm: Lstm, input: &[u64]) -> Result<Vec<Part>, String> {
         true => &[".forward", ".backward"],
         false => &[""],
     };
+    few_parts(&[lstm.layers, directions.len() as u64])?;
     let gates = product(&[4, lstm.hidden])?;
     let steps = product(&[time, batch])?;
     let mut parts = Vec::new();
@@ -181,6 +185,16 @@ fn recurrent(lstm: Lstm, input: &[u64]) -> Result<Vec<Part>, String> {
         features = product(&[directions.len() as u64, lstm.hidden])?;
     }
     Ok(parts)
+}
+
+/// A node that falls into very many nests is a slip of the pen, and would fill the memory.
+fn few_parts(factors: &[u64]) -> Result<(), String> {
+    const MOST: u64 = 65_536;
+    match product(factors) {
+        Ok(0..=MOST) => Ok(()),
+        Ok(parts) => Err(format!("it falls into {parts} loop nests; at most {MOST} are expected")),
+        Err(message) => Err(message),
+    }
 }
 
 fn product(factors: &[u64]) -> Result<u64, String> {

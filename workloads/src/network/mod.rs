@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 
 pub use error::{NetworkError, NetworkErrors};
 pub use infer::Shape;
-use infer::infer;
+pub(crate) use infer::{attribute_faults, broadcast, elements, infer, reshaped, show};
 pub use scale::Scale;
-use validate::{Draft, DraftNode, assemble};
+pub(crate) use validate::{Draft, DraftNode, assemble};
 
 use crate::Problem;
 use op::Op;

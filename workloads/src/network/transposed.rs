@@ -49,15 +49,24 @@ pub(crate) struct Phase {
     pub(crate) first_tap: (u64, u64),
 }
 
+impl Axis {
+    /// Residue classes that taps fall on.
+    pub(crate) fn classes(&self) -> u64 {
+        self.kernel.min(self.tap_step())
+    }
+
+    /// Distance of two taps of one class.
+    fn tap_step(&self) -> u64 {
+        self.stride / gcd(self.stride, self.dilation)
+    }
+}
+
 /// The phases of an axis, in the order of the residues that occur. Residues that no tap falls on, and
 /// outputs whose window lies in the padding, are left out: they are zero and cost nothing.
 pub(crate) fn phases(axis: &Axis) -> Vec<Phase> {
-    let Axis { stride, dilation, .. } = *axis;
-    let common = gcd(stride, dilation);
-    let tap_step = stride / common;
-    // Tap `first` is the smallest of its class; there are `tap_step` classes at most, one residue each.
-    (0..axis.kernel.min(tap_step))
-        .filter_map(|first| phase(axis, first, tap_step, dilation / common))
+    let dilation = axis.dilation / gcd(axis.stride, axis.dilation);
+    (0..axis.classes())
+        .filter_map(|first| phase(axis, first, axis.tap_step(), dilation))
         .collect::<std::collections::BTreeMap<_, _>>()
         .into_values()
         .collect()

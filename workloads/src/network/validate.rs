@@ -178,27 +178,31 @@ fn sort(draft: &Draft, sources: &[Vec<Option<Source>>], faults: &mut Faults<'_>)
         }
     }
 
-    // Walking back from any node that is left must end up on a cycle.
-    let mut reported = BTreeSet::new();
+    // Walking back from any node that is left must end up on a cycle, or on a node of an earlier walk.
+    let mut walked = BTreeSet::new();
     for start in (0..waiting.len()).filter(|&i| waiting[i] > 0) {
         let mut walk = Vec::new();
         let mut at = start;
-        while !walk.contains(&at) {
+        while walked.insert(at) {
             walk.push(at);
             at = feeding(at).find(|&from| waiting[from] > 0).unwrap_or(at);
         }
-        let cycle = &walk[walk.iter().position(|&i| i == at).unwrap_or(0)..];
-        if cycle.iter().any(|&i| !reported.insert(i)) {
+        let Some(entry) = walk.iter().position(|&i| i == at) else {
             continue;
-        }
-        let first = cycle.iter().copied().min().unwrap_or(at);
-        let from = cycle.iter().position(|&i| i == first).unwrap_or(0);
-        let chain: Vec<_> = (0..=cycle.len())
-            .map(|step| format!("{:?}", draft.nodes[cycle[(from + step) % cycle.len()]].name))
-            .collect();
+        };
+        let mut cycle = walk.split_off(entry);
+        let first = (0..cycle.len()).min_by_key(|&i| cycle[i]).unwrap_or(0);
+        cycle.rotate_left(first);
+        let names = cycle
+            .iter()
+            .chain(&cycle[..1])
+            .map(|&i| format!("{:?}", draft.nodes[i].name));
         faults.add(
-            Subject::Node(first),
-            format!("the nodes read each other in a circle: {}", chain.join(" reads ")),
+            Subject::Node(cycle[0]),
+            format!(
+                "the nodes read each other in a circle: {}",
+                names.collect::<Vec<_>>().join(" reads ")
+            ),
         );
     }
     order

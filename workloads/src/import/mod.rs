@@ -1,0 +1,3 @@
+//! Networks from other formats.
+
+pub mod onnx;
