@@ -46,17 +46,15 @@ impl Accelerator {
             return Ok(arch);
         }
         let locator = Locator::new(text);
-        Err(violations
-            .into_iter()
-            .map(|v| {
-                let part = if v.path.starts_with("sources") {
-                    Part::Key
-                } else {
-                    Part::Value
-                };
-                diagnostic(&locator, &v.path, part, v.message, v.help)
-            })
-            .collect())
+        let placed = violations.into_iter().map(|v| {
+            let part = if v.path.starts_with("sources") {
+                Part::Key
+            } else {
+                Part::Value
+            };
+            diagnostic(&locator, &v.path, part, v.message, v.help)
+        });
+        Err(in_order(placed.collect()))
     }
 
     /// Writes the machine as RON.
@@ -85,10 +83,8 @@ impl Mapping {
     #[must_use]
     pub fn diagnose(text: &str, violations: &[MappingViolation]) -> Vec<Diagnostic> {
         let locator = Locator::new(text);
-        violations
-            .iter()
-            .map(|v| diagnostic(&locator, &v.path(), Part::Value, v.to_string(), None))
-            .collect()
+        let place = |v: &MappingViolation| diagnostic(&locator, &v.path(), Part::Value, v.to_string(), None);
+        in_order(violations.iter().map(place).collect())
     }
 }
 
@@ -117,14 +113,18 @@ impl Mappings {
     #[must_use]
     pub fn diagnose(text: &str, layer: &str, violations: &[MappingViolation]) -> Vec<Diagnostic> {
         let locator = Locator::new(text);
-        violations
-            .iter()
-            .map(|v| {
-                let path = format!("layers[\"{layer}\"].{}", v.path());
-                diagnostic(&locator, &path, Part::Value, format!("{layer}: {v}"), None)
-            })
-            .collect()
+        let place = |v: &MappingViolation| {
+            let path = format!("layers[\"{layer}\"].{}", v.path());
+            diagnostic(&locator, &path, Part::Value, format!("{layer}: {v}"), None)
+        };
+        in_order(violations.iter().map(place).collect())
     }
+}
+
+/// Sorted by place; the order of the checks where that is the same.
+fn in_order(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    diagnostics.sort_by_key(|d| (d.line, d.column));
+    diagnostics
 }
 
 fn diagnostic(locator: &Locator<'_>, path: &str, part: Part, message: String, help: Option<String>) -> Diagnostic {

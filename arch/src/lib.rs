@@ -6,6 +6,7 @@ mod counts;
 mod files;
 mod mapping;
 mod mapping_check;
+mod nest;
 mod sources;
 mod text;
 mod tile;

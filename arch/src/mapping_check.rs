@@ -381,11 +381,12 @@ impl Mapping {
                 temporal.chain(level.spatial.iter().map(|s| (s.0, s.1)))
             });
             let product = trips
-                .filter(|&(d, trips)| d == dim && trips > 0)
+                .filter(|&(d, _)| d == dim)
                 .try_fold(1_u64, |product, (_, trips)| product.checked_mul(trips));
             match product {
                 None => found.push(MappingViolation::Overflow { dim }),
-                Some(product) if product < bound => {
+                // A product of 0 has its own message.
+                Some(product) if product > 0 && product < bound => {
                     found.push(MappingViolation::ShortProduct { dim, product, bound });
                 }
                 Some(_) => {}

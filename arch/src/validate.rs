@@ -32,7 +32,10 @@ impl Accelerator {
         check.levels(self);
         check.compute(self);
         check.totals(self);
-        check.sources(self);
+        // Paths of constants mean something on a sound machine only.
+        if check.found.is_empty() {
+            check.sources(self);
+        }
         check.found
     }
 }
@@ -436,9 +439,14 @@ impl Check {
             return;
         }
         let constants = arch.constants();
+        let prefixes = |path: &'_ String| -> Vec<String> {
+            let ends = path.match_indices('.').map(|(i, _)| i).chain([path.len()]);
+            ends.map(|end| path[..end].to_string()).collect()
+        };
+        let known: Vec<String> = constants.iter().flat_map(prefixes).collect();
         for entry in arch.sources.keys() {
             if !constants.iter().any(|path| crate::sources::covers(entry, path)) {
-                let near = nearest(entry, constants.iter().map(String::as_str));
+                let near = nearest(entry, known.iter().map(String::as_str));
                 self.help(
                     format!("sources[\"{entry}\"]"),
                     format!("`{entry}` names no constant of this machine"),

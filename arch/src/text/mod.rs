@@ -102,7 +102,7 @@ pub fn nearest<'a>(found: &str, candidates: impl IntoIterator<Item = &'a str>) -
                 candidate,
             )
         })
-        .filter(|&(distance, candidate)| distance <= 1 + candidate.chars().count().max(found.chars().count()) / 3)
+        .filter(|&(distance, candidate)| 3 * distance <= candidate.chars().count().max(found.chars().count()))
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)
 }
@@ -137,9 +137,15 @@ fn diagnose(text: &str, error: &SpannedError) -> Diagnostic {
             format!("field `{field}` is given twice{}", of(outer.as_deref())),
             None,
         ),
-        code => number_fault(text, start, end, code)
-            .map(|(place, message)| (place, message, None))
-            .unwrap_or((start, lower_first(&code.to_string()), None)),
+        // The rule of a type is judged after its value has been read: the value ends where the parser stands.
+        Error::Message(message) => (token_start(text, start), message.clone(), None),
+        code => match number_fault(text, start, end, code) {
+            Some((place, message)) => (place, message, None),
+            None => {
+                let place = start + blank_ahead(&text[start..]);
+                (place, lower_first(&code.to_string()), None)
+            }
+        },
     };
     let (line, column) = locate::line_column(text, place);
     Diagnostic {
@@ -152,24 +158,44 @@ fn diagnose(text: &str, error: &SpannedError) -> Diagnostic {
 
 /// What is wrong with the number at `start`, if there is one: the parser's own message does not show it.
 fn number_fault(text: &str, start: usize, end: usize, code: &ron::Error) -> Option<(usize, String)> {
-    use ron::Error::{ExpectedInteger, IntegerOutOfBounds, InvalidIntegerDigit, UnexpectedChar};
-    if !matches!(
-        code,
-        IntegerOutOfBounds | ExpectedInteger | InvalidIntegerDigit { .. } | UnexpectedChar('-')
-    ) && !code.to_string().contains("integer")
+    use ron::Error::{ExpectedComma, ExpectedInteger, IntegerOutOfBounds, InvalidIntegerDigit, UnexpectedChar};
+    let fraction = matches!(code, ExpectedComma) && text[start..].starts_with('.');
+    if !fraction
+        && !matches!(
+            code,
+            IntegerOutOfBounds | ExpectedInteger | InvalidIntegerDigit { .. } | UnexpectedChar('-')
+        )
     {
         return None;
     }
-    let is_number = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '+');
-    let head = text[..end.max(start).min(text.len())].trim_end();
-    let begin = head.rfind(|c| !is_number(c)).map_or(0, |i| i + 1);
+    let begin = token_start(text, end.max(start));
     let rest = &text[begin..];
-    let number = &rest[..rest.find(|c| !is_number(c)).unwrap_or(rest.len())];
+    let number = &rest[..rest.find(|c| !in_token(c)).unwrap_or(rest.len())];
     if !number.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+') {
         return None;
     }
     let expected = "an integer from 0 to 18446744073709551615 is expected";
     Some((begin, format!("`{number}`: {expected}")))
+}
+
+/// True for the characters of numbers and names.
+const fn in_token(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '+')
+}
+
+/// Start of the number or name that ends at `end`, blanks and a comma behind it left out.
+fn token_start(text: &str, end: usize) -> usize {
+    let head = text[..end.min(text.len())].trim_end_matches(|c: char| c.is_whitespace() || c == ',');
+    head.char_indices()
+        .rev()
+        .take_while(|&(_, c)| in_token(c))
+        .last()
+        .map_or(head.len(), |(i, _)| i)
+}
+
+/// Bytes of blank in front of the next token.
+fn blank_ahead(text: &str) -> usize {
+    text.len() - text.trim_start().len()
 }
 
 /// Byte offset of the last occurrence of `word` that starts before `end`.
@@ -183,7 +209,7 @@ fn word_before(text: &str, word: &str, end: usize) -> Option<usize> {
 }
 
 fn of(outer: Option<&str>) -> String {
-    outer.map_or_else(String::new, |name| format!(" of {name}"))
+    outer.map_or_else(String::new, |name| format!(" in {name}"))
 }
 
 fn suggestion(found: &str, expected: &[&str]) -> Option<String> {
