@@ -8,6 +8,7 @@ mod mapping;
 mod mapping_check;
 mod nest;
 mod sources;
+pub mod streaming;
 mod text;
 mod tile;
 mod units;
