@@ -4,6 +4,7 @@ pub mod cost;
 mod greedy;
 mod registry;
 mod request;
+pub mod streaming;
 
 pub use greedy::Greedy;
 pub use registry::{by_name, names};

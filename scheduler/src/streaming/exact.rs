@@ -1,0 +1,200 @@
+//! Provably optimal designs by decomposition: binary search on each partition's interval, Pareto dynamic programming
+//! along its nodes, and the shortest path over the places of the cuts.
+//!
+//! A partition's best interval is found only when a shortest path asks for it: until then a lower bound stands for
+//! it (the slowest of its nodes' fastest choices, and the intervals of the partitions inside it), so the path that
+//! is found when all its parts are known is the shortest of all.
+
+use std::collections::BTreeMap;
+
+use cyclonest_arch::streaming::Objective;
+
+use super::partition::{Partition, Reach};
+use super::space::Space;
+use super::{Budget, Found, OptimiseError, Optimiser};
+
+/// The exact optimiser.
+#[derive(Debug, Clone, Copy)]
+pub struct Exact {
+    /// Resource sums kept per node of a partition; where they do not suffice, the answer carries a bound.
+    pub limit: usize,
+}
+
+impl Default for Exact {
+    fn default() -> Self {
+        Self { limit: 400_000 }
+    }
+}
+
+/// What is known of a partition.
+#[derive(Clone)]
+struct Known {
+    /// No interval is shorter.
+    bound: u64,
+    /// The best interval found and its choices.
+    best: Option<(u64, Vec<usize>)>,
+}
+
+impl Exact {
+    /// Binary search over the candidate intervals. `floor` is a known lower bound.
+    fn solve(&self, space: &Space<'_>, first: usize, last: usize, floor: u64, evaluations: &mut u64) -> Known {
+        let partition = Partition::new(space, first, last);
+        let candidates: Vec<u64> = partition.candidates().into_iter().filter(|&c| c >= floor).collect();
+        let (mut low, mut high) = (0, candidates.len());
+        let mut known = Known { bound: u64::MAX, best: None };
+        // Everything below `low` is proven out of reach; everything from `high` on is reachable or unknown.
+        let mut unknown_from: Option<usize> = None;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            *evaluations += 1;
+            match partition.reach(candidates[middle], self.limit) {
+                Reach::Yes(picks) => {
+                    known.best = Some((candidates[middle], picks));
+                    high = middle;
+                }
+                Reach::No => low = middle + 1,
+                Reach::Unknown => {
+                    // Treated as out of reach for the search, remembered for the bound.
+                    unknown_from = Some(unknown_from.map_or(middle, |u| u.min(middle)));
+                    low = middle + 1;
+                }
+            }
+        }
+        if let Some(first_unknown) = unknown_from {
+            // What is below the first unknown candidate may be proven out of reach by itself.
+            let (mut low, mut high) = (0, first_unknown);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                *evaluations += 1;
+                if matches!(partition.reach(candidates[middle], self.limit), Reach::No) {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            known.bound = candidates[low.min(candidates.len() - 1)];
+        } else if let Some((interval, _)) = known.best {
+            known.bound = interval;
+        }
+        known
+    }
+}
+
+impl Optimiser for Exact {
+    fn name(&self) -> &'static str {
+        "exact"
+    }
+
+    fn optimise(&self, space: &Space<'_>, objective: Objective, _: Budget) -> Result<Found, OptimiseError> {
+        let segments = space.segments();
+        let count = segments.len();
+        let batch = objective.batch();
+        let mut evaluations = 0;
+        let mut known: BTreeMap<(usize, usize), Known> = BTreeMap::new();
+        let mut bounds: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+        for a in 0..count {
+            for b in a..count {
+                bounds.insert((a, b), Partition::new(space, segments[a].0, segments[b].1).floor());
+            }
+        }
+        let cost = |a: usize, interval: u64| {
+            let reconfiguration = if a > 0 { space.platform.reconfiguration_us } else { 0.0 };
+            space.execution_us(interval, batch) + reconfiguration
+        };
+        loop {
+            // Shortest path from boundary 0 to boundary `count`; an edge (a, b) is a partition of segments a..=b.
+            let mut best: Vec<(f64, usize)> = vec![(f64::INFINITY, 0); count + 1];
+            best[0].0 = 0.0;
+            for b in 0..count {
+                for a in 0..=b {
+                    let bound = bounds[&(a, b)];
+                    if bound == u64::MAX || best[a].0.is_infinite() {
+                        continue;
+                    }
+                    let interval = known.get(&(a, b)).and_then(|k| k.best.as_ref()).map_or(bound, |k| k.0);
+                    let total = best[a].0 + cost(a, interval);
+                    if total < best[b + 1].0 {
+                        best[b + 1] = (total, a);
+                    }
+                }
+            }
+            if best[count].0.is_infinite() {
+                return Err(OptimiseError::Infeasible {
+                    platform: space.platform.name.clone(),
+                    shortages: space.shortages(),
+                });
+            }
+            let mut path = Vec::new();
+            let mut b = count;
+            while b > 0 {
+                let a = best[b].1;
+                path.push((a, b - 1));
+                b = a;
+            }
+            path.reverse();
+            let unsolved: Vec<_> = path.iter().copied().filter(|edge| !known.contains_key(edge)).collect();
+            if unsolved.is_empty() {
+                return Ok(finish(space, objective, &segments, &path, &known, &bounds, evaluations));
+            }
+            for (a, b) in unsolved {
+                let solved = self.solve(space, segments[a].0, segments[b].1, bounds[&(a, b)], &mut evaluations);
+                // Whatever contains the partition is no faster.
+                for (&(x, y), bound) in &mut bounds {
+                    if x <= a && y >= b {
+                        *bound = (*bound).max(solved.bound);
+                    }
+                }
+                if solved.best.is_none() && solved.bound != u64::MAX {
+                    // Unknown whether feasible: it takes no part in the path, only in the bound.
+                    bounds.insert((a, b), u64::MAX);
+                }
+                known.insert((a, b), solved);
+            }
+        }
+    }
+}
+
+fn finish(
+    space: &Space<'_>,
+    objective: Objective,
+    segments: &[(usize, usize)],
+    path: &[(usize, usize)],
+    known: &BTreeMap<(usize, usize), Known>,
+    bounds: &BTreeMap<(usize, usize), u64>,
+    evaluations: u64,
+) -> Found {
+    let batch = objective.batch();
+    let mut picks = Vec::new();
+    let mut cuts = Vec::new();
+    let mut time_us = 0.0;
+    for (index, &(a, b)) in path.iter().enumerate() {
+        let (interval, choices) = known[&(a, b)].best.as_ref().expect("a path of solved partitions");
+        picks.extend_from_slice(choices);
+        time_us += space.execution_us(*interval, batch);
+        if index > 0 {
+            time_us += space.platform.reconfiguration_us;
+            cuts.push(segments[a].0 - 1);
+        }
+    }
+    // The bound: the same path with every partition at its lower bound.
+    let count = segments.len();
+    let mut best = vec![f64::INFINITY; count + 1];
+    best[0] = 0.0;
+    for b in 0..count {
+        for a in 0..=b {
+            let bound = known.get(&(a, b)).map_or(bounds[&(a, b)], |k| k.bound);
+            if bound != u64::MAX {
+                let reconfiguration = if a > 0 { space.platform.reconfiguration_us } else { 0.0 };
+                best[b + 1] = best[b + 1].min(best[a] + space.execution_us(bound, batch) + reconfiguration);
+            }
+        }
+    }
+    Found {
+        design: space.design(&picks, cuts, objective),
+        time_us,
+        evaluations,
+        feasible: evaluations,
+        bound_us: best[count].min(time_us),
+        convergence: vec![(evaluations, time_us)],
+    }
+}
