@@ -227,7 +227,7 @@ impl Design {
             let cut = self.cuts.iter().any(|&c| edge.from <= c && edge.to > c);
             let (from, to) = (&graph.nodes[edge.from], &graph.nodes[edge.to]);
             let (cout, cin) = (self.foldings[edge.from].1.cout, self.foldings[edge.to].1.cin);
-            if !cut && !backend.matches(from.kind, cout, to.kind, cin) {
+            if !cut && !backend.matches(from.kind, cout, cin) {
                 list.push(Violation::Match {
                     from: (from.name.clone(), cout),
                     to: (to.name.clone(), cin),

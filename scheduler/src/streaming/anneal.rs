@@ -65,7 +65,10 @@ impl Optimiser for Anneal {
             return Err(if shortages.is_empty() {
                 OptimiseError::NotFound(found.evaluations)
             } else {
-                OptimiseError::Infeasible { platform: space.platform.name.clone(), shortages }
+                OptimiseError::Infeasible {
+                    platform: space.platform.name.clone(),
+                    shortages,
+                }
             });
         }
         found.time_us = best.0;
@@ -112,11 +115,11 @@ fn propagate_forward(space: &Space<'_>, picks: &mut [usize], cuts: &[usize], nod
 fn restore_reader(space: &Space<'_>, picks: &mut [usize], cuts: &[usize], from: usize, to: usize) {
     let cout = space.choices[from][picks[from]].folding.cout;
     let own = space.choices[to][picks[to]].folding;
-    if space.matches(from, cout, to, own.cin) {
+    if space.matches(from, cout, own.cin) {
         return;
     }
     let nearest = (0..space.choices[to].len())
-        .filter(|&c| space.matches(from, cout, to, space.choices[to][c].folding.cin))
+        .filter(|&c| space.matches(from, cout, space.choices[to][c].folding.cin))
         .min_by_key(|&c| {
             let f = space.choices[to][c].folding;
             (f.cin.abs_diff(own.cin), f.cout.abs_diff(own.cout), f.k.abs_diff(own.k))
@@ -137,11 +140,11 @@ fn propagate_backward(space: &Space<'_>, picks: &mut [usize], cuts: &[usize], no
         }
         let cin = space.choices[node][picks[node]].folding.cin;
         let own = space.choices[from][picks[from]].folding;
-        if space.matches(from, own.cout, node, cin) {
+        if space.matches(from, own.cout, cin) {
             continue;
         }
         let nearest = (0..space.choices[from].len())
-            .filter(|&c| space.matches(from, space.choices[from][c].folding.cout, node, cin))
+            .filter(|&c| space.matches(from, space.choices[from][c].folding.cout, cin))
             .min_by_key(|&c| {
                 let f = space.choices[from][c].folding;
                 (f.cout.abs_diff(own.cout), f.cin.abs_diff(own.cin), f.k.abs_diff(own.k))

@@ -47,7 +47,13 @@ impl SpaceSize {
     pub fn of(space: &Space<'_>, backend: &dyn Backend) -> Self {
         #![allow(clippy::cast_precision_loss)]
         let cuts = 2f64.powi(i32::try_from(space.cuts.len()).unwrap_or(i32::MAX));
-        let full = space.graph.nodes.iter().map(|n| backend.foldings(n, false).len() as f64).product::<f64>() * cuts;
+        let full = space
+            .graph
+            .nodes
+            .iter()
+            .map(|n| backend.foldings(n, false).len() as f64)
+            .product::<f64>()
+            * cuts;
         let intra = space.choices.iter().map(|c| c.len() as f64).product::<f64>() * cuts;
         // State: output foldings still to be read; a cut forgets them.
         let mut states: BTreeMap<Vec<u64>, f64> = BTreeMap::from([(Vec::new(), 1.0)]);
@@ -62,7 +68,7 @@ impl SpaceSize {
                     let matching = from_memory
                         || space.writers[node].iter().all(|w| {
                             let at = open.iter().position(|o| o == w);
-                            at.is_none_or(|at| space.matches(*w, key[at], node, choice.folding.cin))
+                            at.is_none_or(|at| space.matches(*w, key[at], choice.folding.cin))
                         });
                     if !matching {
                         continue;
@@ -73,7 +79,10 @@ impl SpaceSize {
                             if o == node {
                                 choice.folding.cout
                             } else {
-                                open.iter().position(|&x| x == o).and_then(|at| key.get(at).copied()).unwrap_or(0)
+                                open.iter()
+                                    .position(|&x| x == o)
+                                    .and_then(|at| key.get(at).copied())
+                                    .unwrap_or(0)
                             }
                         })
                         .collect();
@@ -87,7 +96,11 @@ impl SpaceSize {
             states = next;
             open = next_open;
         }
-        Self { full, intra, inter: states.values().sum() }
+        Self {
+            full,
+            intra,
+            inter: states.values().sum(),
+        }
     }
 }
 
@@ -187,8 +200,7 @@ impl<'s, 'a> Walk<'s, 'a> {
                 return;
             }
             let matching = space.writers[node].iter().all(|&w| {
-                w < self.first
-                    || space.matches(w, space.choices[w][self.picks[w]].folding.cout, node, choice.folding.cin)
+                w < self.first || space.matches(w, space.choices[w][self.picks[w]].folding.cout, choice.folding.cin)
             });
             if !matching {
                 continue;

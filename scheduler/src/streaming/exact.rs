@@ -41,7 +41,10 @@ impl Exact {
         let partition = Partition::new(space, first, last);
         let candidates: Vec<u64> = partition.candidates().into_iter().filter(|&c| c >= floor).collect();
         let (mut low, mut high) = (0, candidates.len());
-        let mut known = Known { bound: u64::MAX, best: None };
+        let mut known = Known {
+            bound: u64::MAX,
+            best: None,
+        };
         // Everything below `low` is proven out of reach; everything from `high` on is reachable or unknown.
         let mut unknown_from: Option<usize> = None;
         while low < high {

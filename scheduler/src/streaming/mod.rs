@@ -32,7 +32,10 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { evaluations: 100_000, seed: 0 }
+        Self {
+            evaluations: 100_000,
+            seed: 0,
+        }
     }
 }
 
@@ -92,7 +95,12 @@ pub trait Optimiser: Sync {
 /// All optimisers.
 #[must_use]
 pub fn optimisers() -> Vec<Box<dyn Optimiser>> {
-    vec![Box::new(Exact::default()), Box::new(Rule), Box::new(Anneal), Box::new(Brute)]
+    vec![
+        Box::new(Exact::default()),
+        Box::new(Rule),
+        Box::new(Anneal),
+        Box::new(Brute),
+    ]
 }
 
 /// The optimiser of that name.

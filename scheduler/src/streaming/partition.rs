@@ -60,7 +60,9 @@ impl<'s, 'a> Partition<'s, 'a> {
         let capacity = &self.space.capacity;
         let nodes = (self.first..=self.last)
             .map(|n| {
-                let fitting = self.space.choices[n].iter().filter(|c| (0..4).all(|r| c.resources[r] <= capacity[r]));
+                let fitting = self.space.choices[n]
+                    .iter()
+                    .filter(|c| (0..4).all(|r| c.resources[r] <= capacity[r]));
                 fitting.map(|c| c.latency).min().unwrap_or(u64::MAX)
             })
             .max()
@@ -123,7 +125,12 @@ impl<'s, 'a> Partition<'s, 'a> {
             }
         }
         let mut arena: Vec<Vec<Label>> = Vec::with_capacity(nodes.len());
-        let start = Label { sum: [0; 4], slow: slow_from == 0, parent: 0, choice: 0 };
+        let start = Label {
+            sum: [0; 4],
+            slow: slow_from == 0,
+            parent: 0,
+            choice: 0,
+        };
         let mut states: BTreeMap<Key, Vec<(Label, u32)>> = BTreeMap::from([(Key::new(), vec![(start, 0)])]);
         let mut open: Vec<usize> = Vec::new();
         let mut complete = true;
@@ -133,12 +140,22 @@ impl<'s, 'a> Partition<'s, 'a> {
             let writers: Vec<(usize, usize)> = space.writers[node]
                 .iter()
                 .filter(|&&w| w >= self.first)
-                .map(|&w| (w, open.iter().position(|&o| o == w).expect("a writer is open until it is read")))
+                .map(|&w| {
+                    (
+                        w,
+                        open.iter()
+                            .position(|&o| o == w)
+                            .expect("a writer is open until it is read"),
+                    )
+                })
                 .collect();
             for (key, labels) in &states {
                 for &c in &useful[i] {
                     let choice = &space.choices[node][c];
-                    if !writers.iter().all(|&(w, at)| space.matches(w, key[at], node, choice.folding.cin)) {
+                    if !writers
+                        .iter()
+                        .all(|&(w, at)| space.matches(w, key[at], choice.folding.cin))
+                    {
                         continue;
                     }
                     let mut next_key = Key::with_capacity(next_open.len());
@@ -160,7 +177,12 @@ impl<'s, 'a> Partition<'s, 'a> {
                         if fits {
                             let slow = label.slow || choice.latency >= slow_from;
                             #[allow(clippy::cast_possible_truncation)]
-                            bucket.push(Label { sum, slow, parent: *id, choice: c as u32 });
+                            bucket.push(Label {
+                                sum,
+                                slow,
+                                parent: *id,
+                                choice: c as u32,
+                            });
                         }
                     }
                 }
@@ -206,9 +228,15 @@ impl<'s, 'a> Partition<'s, 'a> {
     /// The least of one resource that the nodes need, matching respected: the same programme with one number.
     pub(super) fn least(&self, resource: usize) -> u64 {
         let cost = |node: usize, c: usize| self.space.choices[node][c].resources[resource];
-        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        #[allow(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss
+        )]
         self.cheapest(u64::MAX, |node, c| cost(node, c) as f64)
-            .map_or(u64::MAX, |picks| (self.first..).zip(&picks).map(|(n, &c)| cost(n, c)).sum())
+            .map_or(u64::MAX, |picks| {
+                (self.first..).zip(&picks).map(|(n, &c)| cost(n, c)).sum()
+            })
     }
 
     /// The choice per node with the least sum of `cost`, every latency at most `interval`; capacities are ignored.
@@ -224,7 +252,14 @@ impl<'s, 'a> Partition<'s, 'a> {
             let writers: Vec<(usize, usize)> = space.writers[node]
                 .iter()
                 .filter(|&&w| w >= self.first)
-                .map(|&w| (w, open.iter().position(|&o| o == w).expect("a writer is open until it is read")))
+                .map(|&w| {
+                    (
+                        w,
+                        open.iter()
+                            .position(|&o| o == w)
+                            .expect("a writer is open until it is read"),
+                    )
+                })
                 .collect();
             for (c, choice) in space.choices[node].iter().enumerate() {
                 if choice.latency > interval {
@@ -232,7 +267,10 @@ impl<'s, 'a> Partition<'s, 'a> {
                 }
                 let own = cost(node, c);
                 for (key, &(total, id)) in &states {
-                    if !writers.iter().all(|&(w, at)| space.matches(w, key[at], node, choice.folding.cin)) {
+                    if !writers
+                        .iter()
+                        .all(|&(w, at)| space.matches(w, key[at], choice.folding.cin))
+                    {
                         continue;
                     }
                     let next_key: Key = next_open

@@ -43,7 +43,10 @@ impl Optimiser for Rule {
         let mut evaluations = 0;
         let mut solved: BTreeMap<(usize, usize), Option<Raised>> = BTreeMap::new();
         let mut raise = |first: usize, last: usize, evaluations: &mut u64| {
-            solved.entry((first, last)).or_insert_with(|| raise(space, first, last, evaluations)).clone()
+            solved
+                .entry((first, last))
+                .or_insert_with(|| raise(space, first, last, evaluations))
+                .clone()
         };
         let mut parts: Vec<(usize, usize, Raised)> = Vec::new();
         for (first, last) in space.segments() {
@@ -66,11 +69,15 @@ impl Optimiser for Rule {
             let mut best: Option<(f64, usize, Raised)> = None;
             for i in 0..parts.len() - 1 {
                 let (left, right) = (&parts[i], &parts[i + 1]);
-                let worth = [left, right].iter().any(|p| p.2.saturated || time(p.2.interval) < reconfiguration);
+                let worth = [left, right]
+                    .iter()
+                    .any(|p| p.2.saturated || time(p.2.interval) < reconfiguration);
                 if !worth {
                     continue;
                 }
-                let Some(merged) = raise(left.0, right.1, &mut evaluations) else { continue };
+                let Some(merged) = raise(left.0, right.1, &mut evaluations) else {
+                    continue;
+                };
                 let gain = time(left.2.interval) + time(right.2.interval) + reconfiguration - time(merged.interval);
                 if gain > 0.0 && best.as_ref().is_none_or(|b| gain > b.0) {
                     best = Some((gain, i, merged));
@@ -115,14 +122,22 @@ fn raise(space: &Space<'_>, first: usize, last: usize, evaluations: &mut u64) ->
     // Galloping instead of one raise at a time: what fits at an interval mostly fits at a longer one.
     while low < high {
         let middle = low + (high - low) / 2;
-        if probe(middle, &mut best) { high = middle } else { low = middle + 1 }
+        if probe(middle, &mut best) {
+            high = middle
+        } else {
+            low = middle + 1
+        }
     }
     for at in (low.saturating_sub(6)..low).rev() {
         probe(at, &mut best);
     }
     let (interval, picks) = best?;
     let saturated = interval <= partition.floor();
-    Some(Raised { interval, picks, saturated })
+    Some(Raised {
+        interval,
+        picks,
+        saturated,
+    })
 }
 
 /// Foldings of at most `interval` cycles that fit, re-weighting what overflows; with the interval that they have.

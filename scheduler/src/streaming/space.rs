@@ -32,8 +32,17 @@ pub struct Shortage {
 
 impl fmt::Display for Shortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { nodes: (first, last), resource, needed, available } = self;
-        let nodes = if first == last { format!("`{first}`") } else { format!("`{first}` to `{last}`") };
+        let Self {
+            nodes: (first, last),
+            resource,
+            needed,
+            available,
+        } = self;
+        let nodes = if first == last {
+            format!("`{first}`")
+        } else {
+            format!("`{first}` to `{last}`")
+        };
         write!(f, "{nodes} need at least {needed} {resource}, there are {available}")
     }
 }
@@ -65,12 +74,7 @@ pub struct Space<'a> {
 impl<'a> Space<'a> {
     /// Judges every folding of every node.
     #[must_use]
-    pub fn new(
-        graph: &'a Graph,
-        backend: &dyn Backend,
-        platform: &'a Platform,
-        coefficients: &Coefficients,
-    ) -> Self {
+    pub fn new(graph: &'a Graph, backend: &dyn Backend, platform: &'a Platform, coefficients: &Coefficients) -> Self {
         let choices = graph
             .nodes
             .iter()
@@ -107,28 +111,27 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// Whether the stream between two nodes accepts the foldings at its ends.
+    /// Whether a reader with input folding `cin` fits behind node `from`.
     #[inline]
     #[must_use]
-    pub fn matches(&self, from: usize, cout: u64, to: usize, cin: u64) -> bool {
-        let (a, b) = (&self.rules[from], &self.rules[to]);
-        if a.inter && b.inter {
-            cout == cin
-        } else if a.divisible || b.divisible {
-            if cout >= cin { cout.is_multiple_of(cin) } else { cin.is_multiple_of(cout) }
-        } else {
-            true
-        }
+    pub fn matches(&self, from: usize, cout: u64, cin: u64) -> bool {
+        self.rules[from].matches(cout, cin)
     }
 
     /// The least cycles per frame at which a partition keeps within the memory's bandwidth:
     /// (words in + words out) · word bits ÷ cycles · f ≤ bandwidth.
     #[must_use]
     pub fn bandwidth_floor(&self, first: usize, last: usize) -> u64 {
-        #![allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        #![allow(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss
+        )]
         let words = self.graph.nodes[first].size_in + self.graph.nodes[last].size_out;
         let bits = (words * self.word_bits) as f64;
-        (bits * self.clock_mhz / (self.platform.bandwidth_gbps * 1000.0) - 1e-9).ceil().max(0.0) as u64
+        (bits * self.clock_mhz / (self.platform.bandwidth_gbps * 1000.0) - 1e-9)
+            .ceil()
+            .max(0.0) as u64
     }
 
     /// Time of a partition of that interval for `batch` frames \[µs\].
@@ -189,7 +192,7 @@ impl<'a> Space<'a> {
                 }
                 for &from in &self.writers[node] {
                     let cout = self.choices[from][picks[from]].folding.cout;
-                    if from >= first && !self.matches(from, cout, node, choice.folding.cin) {
+                    if from >= first && !self.matches(from, cout, choice.folding.cin) {
                         return None;
                     }
                 }
@@ -217,7 +220,12 @@ impl<'a> Space<'a> {
                 if needed > self.capacity[r] {
                     let name = |n: usize| self.graph.nodes[n].name.clone();
                     let available = self.capacity[r];
-                    list.push(Shortage { nodes: (name(first), name(last)), resource, needed, available });
+                    list.push(Shortage {
+                        nodes: (name(first), name(last)),
+                        resource,
+                        needed,
+                        available,
+                    });
                 }
             }
         }

@@ -17,10 +17,29 @@ pub struct Rules {
     pub channel_factor: bool,
     /// Intra match: input and output folding are equal.
     pub intra: bool,
-    /// Inter match: where both ends of a stream demand it, their foldings are equal.
+    /// Inter match: whoever reads the node's output takes it with the same folding.
     pub inter: bool,
-    /// Divisible inter match: where one end demands it, the larger folding is a multiple of the smaller.
+    /// Divisible inter match: of the node's output folding and its reader's, the larger is a multiple of the smaller.
     pub divisible: bool,
+}
+
+impl Rules {
+    /// Whether the node's output folding and its reader's input folding fit.
+    #[inline]
+    #[must_use]
+    pub const fn matches(self, cout: u64, cin: u64) -> bool {
+        if self.inter {
+            cout == cin
+        } else if self.divisible {
+            if cout >= cin {
+                cout.is_multiple_of(cin)
+            } else {
+                cin.is_multiple_of(cout)
+            }
+        } else {
+            true
+        }
+    }
 }
 
 /// What kernel foldings a node has.
@@ -90,17 +109,10 @@ pub trait Backend: Sync {
         all
     }
 
-    /// Whether a stream from a node of kind `from` with output folding `cout` can feed a node of kind `to` with
-    /// input folding `cin`.
-    fn matches(&self, from: NodeKind, cout: u64, to: NodeKind, cin: u64) -> bool {
-        let (a, b) = (self.rules(from), self.rules(to));
-        if a.inter && b.inter {
-            cout == cin
-        } else if a.divisible || b.divisible {
-            cout.max(cin).is_multiple_of(cout.min(cin))
-        } else {
-            true
-        }
+    /// Whether a stream from a node of kind `from` with output folding `cout` can feed an input folding of `cin`: the
+    /// writer's rules decide.
+    fn matches(&self, from: NodeKind, cout: u64, cin: u64) -> bool {
+        self.rules(from).matches(cout, cin)
     }
 }
 
