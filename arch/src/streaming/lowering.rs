@@ -137,7 +137,7 @@ impl Front {
                     window(FrontOp::Relu, Pair::ONE, Pair::ONE, none, 1, &front)?
                 }
                 Op::BatchNorm | Op::Dropout | Op::Softmax | Op::Flatten(_) | Op::Reshape(_) => {
-                    let passes = !matches!(node.op, Op::Softmax) || readers.get(node.name.as_str()).is_none();
+                    let passes = !matches!(node.op, Op::Softmax) || !readers.contains_key(node.name.as_str());
                     match read.as_slice() {
                         [source] if passes => {
                             sources.insert(&node.name, *source);

@@ -100,6 +100,12 @@ pub fn run(paths: &[PathBuf], coefficients: Option<Coefficients>, out: &mut dyn 
     Ok(report)
 }
 
+/// Coefficients of fpgaConvNet fitted to the observations that come with this crate.
+#[must_use]
+pub fn bundled_coefficients() -> Coefficients {
+    calibrate(&[], &mut Graphs::default())
+}
+
 /// Coefficients fitted to the fpgaConvNet nodes among the records, or to the bundled observations.
 fn calibrate(records: &[(String, Result<Value, String>)], graphs: &mut Graphs) -> Coefficients {
     let mut observations = Vec::new();

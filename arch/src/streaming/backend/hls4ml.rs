@@ -23,7 +23,9 @@ const fn matrix(node: &Node) -> (u64, u64) {
 const fn is_valid(reuse: u64, n_in: u64, n_out: u64) -> bool {
     let smaller = if n_in < reuse { n_in } else { reuse };
     let multipliers = (n_in * n_out).div_ceil(smaller);
-    (multipliers % n_out == 0 || reuse >= n_in) && (reuse % n_in == 0 || reuse < n_in) && (n_in * n_out) % reuse == 0
+    (multipliers.is_multiple_of(n_out) || reuse >= n_in)
+        && (reuse.is_multiple_of(n_in) || reuse < n_in)
+        && (n_in * n_out).is_multiple_of(reuse)
 }
 
 /// Multiplier counts whose reuse factor is valid, ascending.
