@@ -119,10 +119,8 @@ impl<'s, 'a> Partition<'s, 'a> {
         // Least of each resource from node i on, matching ignored.
         let mut rest = vec![[0u64; 4]; nodes.len() + 1];
         for i in (0..nodes.len()).rev() {
-            for r in 0..4 {
-                let least = useful[i].iter().map(|&c| space.choices[nodes[i]][c].resources[r]).min();
-                rest[i][r] = rest[i + 1][r] + least.unwrap_or(0);
-            }
+            let least = |r: usize| useful[i].iter().map(|&c| space.choices[nodes[i]][c].resources[r]).min();
+            rest[i] = std::array::from_fn(|r| rest[i + 1][r] + least(r).unwrap_or(0));
         }
         let mut arena: Vec<Vec<Label>> = Vec::with_capacity(nodes.len());
         let start = Label {

@@ -170,9 +170,9 @@ fn fit(
         if (0..4).all(|r| sum[r] <= space.capacity[r]) {
             return (slowest >= floor).then_some((slowest, picks));
         }
-        for r in 0..4 {
-            let load = sum[r] as f64 / capacity[r];
-            weights[r] *= if load > 1.0 { load.powi(2).min(4.0) } else { 0.9 };
+        for (weight, (used, available)) in weights.iter_mut().zip(sum.iter().zip(capacity)) {
+            let load = *used as f64 / available;
+            *weight *= if load > 1.0 { load.powi(2).min(4.0) } else { 0.9 };
         }
     }
     None
