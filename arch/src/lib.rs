@@ -3,6 +3,7 @@
 mod accelerator;
 pub mod bundled;
 mod counts;
+pub mod directives;
 mod files;
 mod mapping;
 mod mapping_check;

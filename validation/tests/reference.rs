@@ -39,6 +39,26 @@ fn timeloop_agrees_on_every_record_at_hand() {
 }
 
 #[test]
+fn maestro_agrees_on_the_bundled_records() {
+    let report = reference::maestro::validate(&[bundled("maestro.jsonl")]).unwrap();
+    assert_eq!(report.render(), "117 passed, 0 failed\n");
+}
+
+#[test]
+fn maestro_agrees_on_every_record_at_hand() {
+    let report = reference::maestro::validate(&full("maestro")).unwrap();
+    assert_eq!(report.failed(), 0, "{}", report.render());
+}
+
+#[test]
+fn where_maestro_crashes_the_error_names_the_cause() {
+    let mut refusals = reference::maestro::refusals(&[bundled("maestro.jsonl")]).unwrap();
+    refusals.sort();
+    refusals.dedup();
+    insta::assert_snapshot!(refusals.join("\n"));
+}
+
+#[test]
 fn closed_form_and_exhaustive_walk_agree_on_perfect_factors() {
     let mut files = full("timeloop");
     files.push(bundled("timeloop.jsonl"));

@@ -1,6 +1,7 @@
 //! Analytical cost models: what a mapping costs, without simulating it.
 
 pub mod exact;
+pub mod maestro;
 pub mod timeloop;
 
 use cyclonest_arch::{Accelerator, Counts, Mapping};
