@@ -113,21 +113,13 @@ impl Axis {
     fn real_rows(&self, first: u64, windows: u64, taps: u64) -> u64 {
         // Row w·s + t·d is also reached by (w − d/g, t + s/g), g = gcd(s, d): count it at the last such pair.
         let (dw, dt) = self.steps();
-        let last = first + (windows - 1) * self.stride + (taps - 1) * self.dilation;
-        let no_holes = (self.dilation == 1 && taps >= self.stride) || (self.stride == 1 && windows >= self.dilation);
-        if no_holes {
-            return (last + 1).min(self.real.end).saturating_sub(first.max(self.real.start));
-        }
-        let mut count = 0;
-        for w in 0..windows {
-            for t in 0..taps {
-                let again = w >= dw && t + dt < taps;
-                if !again && self.real.contains(&(first + w * self.stride + t * self.dilation)) {
-                    count += 1;
-                }
-            }
-        }
-        count
+        let rows_of = |tap: u64| {
+            let windows = if tap + dt < taps { windows.min(dw) } else { windows };
+            let start = first + tap * self.dilation;
+            let before = |row: u64| row.saturating_sub(start).div_ceil(self.stride).min(windows);
+            before(self.real.end) - before(self.real.start)
+        };
+        (0..taps).map(rows_of).sum()
     }
 
     const fn steps(&self) -> (u64, u64) {

@@ -58,10 +58,11 @@ impl State {
 
     /// Extent of `dim` in the children of `level`: all factors further in and the level's own spatial ones.
     pub(super) fn inside(&self, level: usize, dim: Dim) -> u64 {
-        let further: u64 = (level + 1..self.trips.len())
-            .map(|l| self.trips[l][dim] * self.fan[l][dim])
-            .product();
-        further * self.fan[level][dim]
+        (level + 1..self.trips.len()).fold(self.fan[level][dim], |inside, l| {
+            inside
+                .saturating_mul(self.trips[l][dim])
+                .saturating_mul(self.fan[l][dim])
+        })
     }
 
     /// Cuts trips that nothing is left for, and gives the rest to level 0.
@@ -69,7 +70,7 @@ impl State {
         let bound = problem.bounds[dim];
         let mut inside = 1_u64;
         for level in (0..self.trips.len()).rev() {
-            inside *= self.fan[level][dim];
+            inside = inside.saturating_mul(self.fan[level][dim]);
             let left = bound.div_ceil(inside);
             let trips = if level == 0 {
                 left
@@ -77,13 +78,16 @@ impl State {
                 self.trips[level][dim].min(left)
             };
             self.trips[level][dim] = trips;
-            inside *= trips;
+            inside = inside.saturating_mul(trips);
         }
     }
 
     /// Extents of the tile of `level`, clipped at the bounds.
     pub(super) fn extents(&self, problem: &Problem, level: usize) -> DimMap<u64> {
-        DimMap::from_fn(|dim| (self.trips[level][dim] * self.inside(level, dim)).min(problem.bounds[dim]))
+        DimMap::from_fn(|dim| {
+            let extent = self.trips[level][dim].saturating_mul(self.inside(level, dim));
+            extent.min(problem.bounds[dim])
+        })
     }
 
     /// The first tensor that does not fit, with its level; `None` if every bank holds its tiles.
