@@ -1,6 +1,6 @@
 //! The bundled networks against published totals and shapes.
 
-use cyclonest_workloads::{Dim, Network, bundled};
+use cyclonest_workloads::{Dim, Network, Scale, bundled};
 
 /// Totals of the publications and of the usual counters (multiply-accumulates, padding included).
 const TOTALS: &[(&str, u64)] = &[
@@ -112,5 +112,236 @@ fn networks_survive_being_written_and_read() {
         let network = load(name);
         let text = network.to_ron().expect("serialises");
         assert_eq!(Network::from_ron(&text), Ok(network), "{name}:\n{text}");
+    }
+}
+
+/// One row of `tests/data/cosa_layers.csv`.
+struct Row {
+    network: String,
+    /// N, K over all groups, C per group, P, Q, R, S, stride.
+    sizes: [u64; 8],
+    count: u64,
+}
+
+fn cosa() -> Vec<Row> {
+    let text = include_str!("data/cosa_layers.csv");
+    let rows = text.lines().skip(1).map(|line| {
+        let fields: Vec<&str> = line.split(',').collect();
+        let number = |i: usize| fields[i].parse::<u64>().expect("a number");
+        Row {
+            network: fields[0].to_owned(),
+            sizes: std::array::from_fn(|i| number(i + 2)),
+            count: number(10),
+        }
+    });
+    rows.collect()
+}
+
+#[test]
+fn layers_and_their_counts_are_those_that_cosa_was_evaluated_on() {
+    for name in ["alexnet", "resnet50", "resnext50_32x4d", "deepbench"] {
+        let mut ours: Vec<_> = load(name)
+            .distinct()
+            .iter()
+            .map(|layer| {
+                let b = |dim| layer.problem.bounds[dim];
+                let sizes = [
+                    b(Dim::N),
+                    b(Dim::K) * b(Dim::G),
+                    b(Dim::C),
+                    b(Dim::P),
+                    b(Dim::Q),
+                    b(Dim::R),
+                    b(Dim::S),
+                ];
+                assert_eq!(layer.problem.stride.0, layer.problem.stride.1);
+                (sizes, layer.problem.stride.0, layer.count)
+            })
+            .collect();
+        let rows = cosa().into_iter().filter(|row| row.network == name);
+        let mut theirs: Vec<_> = rows
+            .map(|row| {
+                let [sizes @ .., stride] = row.sizes;
+                (sizes, stride, row.count)
+            })
+            .collect();
+        assert!(!theirs.is_empty());
+        ours.sort_unstable();
+        theirs.sort_unstable();
+        assert_eq!(ours, theirs, "{name}");
+    }
+}
+
+#[test]
+fn convolutions_of_the_squeezenets_are_all_of_them() {
+    for name in ["squeezenet1_0", "squeezenet1_1"] {
+        let network = load(name);
+        assert_eq!(convolution_macs(&network), network.macs());
+    }
+}
+
+#[test]
+fn depthwise_convolutions_have_one_channel_per_group() {
+    for (name, count) in [("mobilenet_v1", 13), ("mobilenet_v2", 17)] {
+        let network = load(name);
+        let grouped: Vec<_> = network
+            .layers()
+            .iter()
+            .filter(|layer| layer.problem.bounds[Dim::G] > 1)
+            .collect();
+        assert_eq!(grouped.len(), count, "{name}");
+        for layer in grouped {
+            assert_eq!(
+                (layer.problem.bounds[Dim::K], layer.problem.bounds[Dim::C]),
+                (1, 1),
+                "{}",
+                layer.name
+            );
+        }
+    }
+}
+
+#[test]
+fn attention_has_a_group_per_head() {
+    let network = load("bert_base");
+    let heads: Vec<_> = network
+        .distinct()
+        .into_iter()
+        .filter(|layer| layer.problem.bounds[Dim::G] == 12)
+        .collect();
+    let sizes: Vec<_> = heads
+        .iter()
+        .map(|layer| {
+            (
+                [Dim::N, Dim::K, Dim::C].map(|dim| layer.problem.bounds[dim]),
+                layer.count,
+            )
+        })
+        .collect();
+    assert_eq!(sizes, [([128, 128, 64], 12), ([128, 64, 128], 12)]);
+}
+
+#[test]
+fn the_u_net_of_the_paper_maps_572_to_388() {
+    let network = load("unet");
+    assert_eq!(network.shape("up4.concat"), Some(&[1, 1024, 56, 56][..]));
+    assert_eq!(network.shape("classes"), Some(&[1, 2, 388, 388][..]));
+}
+
+#[test]
+fn the_networks_end_in_a_thousand_classes() {
+    for name in bundled::names() {
+        let network = load(name);
+        if matches!(*name, "unet" | "bert_base" | "deepbench") {
+            continue;
+        }
+        let last = network.nodes().last().expect("nodes");
+        assert_eq!(last.shape, [1, 1000], "{name}");
+    }
+}
+
+#[test]
+fn every_text_names_its_source_and_its_total() {
+    for name in bundled::names() {
+        let text = bundled::text(name).expect("bundled");
+        let comment: Vec<_> = text.lines().take_while(|line| line.starts_with("//")).collect();
+        let digits = load(name).macs().to_string();
+        let grouped: Vec<_> = digits
+            .as_bytes()
+            .rchunks(3)
+            .rev()
+            .map(|part| String::from_utf8_lossy(part))
+            .collect();
+        let total = format!("{} multiply-accumulates", grouped.join(","));
+        assert!(comment.iter().any(|line| line.contains(&total)), "{name}: {total}");
+        assert!(
+            comment.iter().any(|line| line.contains("20") || line.contains("19")),
+            "{name} has no year"
+        );
+    }
+}
+
+#[test]
+fn a_scaled_network_divides_channels_and_keeps_its_graph() {
+    let quarter = Scale {
+        divide_channels: 4,
+        batch: None,
+    };
+    for name in bundled::names() {
+        let network = load(name);
+        let Ok(scaled) = network.scaled(quarter) else {
+            panic!("{name} cannot be scaled: {}", network.scaled(quarter).unwrap_err());
+        };
+        if !matches!(*name, "bert_base" | "deepbench") {
+            assert_eq!(scaled.inputs(), network.inputs(), "{name}");
+        }
+        let names = |network: &Network| network.nodes().iter().map(|node| node.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&scaled), names(&network));
+        assert!(scaled.macs() < network.macs(), "{name}");
+    }
+    let alexnet = load("alexnet").scaled(quarter).expect("scales");
+    let sizes: Vec<_> = alexnet
+        .layers()
+        .iter()
+        .map(|layer| [Dim::K, Dim::C, Dim::P, Dim::R].map(|dim| layer.problem.bounds[dim]))
+        .collect();
+    assert_eq!(sizes[..3], [[16, 3, 55, 11], [48, 16, 27, 5], [96, 48, 13, 3]]);
+    assert_eq!(sizes[5..], [[1024, 2304, 1, 1], [1024, 1024, 1, 1], [250, 1024, 1, 1]]);
+    // Features that are no colours are divided, too.
+    let bert = load("bert_base").scaled(quarter).expect("scales");
+    assert_eq!(bert.inputs()[0].shape, [1, 128, 192]);
+}
+
+#[test]
+fn scaled_depthwise_convolutions_stay_depthwise() {
+    let network = load("mobilenet_v1")
+        .scaled(Scale {
+            divide_channels: 4,
+            batch: None,
+        })
+        .expect("scales");
+    let second = &network.layers()[1];
+    assert_eq!(second.name, "conv2_dw");
+    assert_eq!(
+        [Dim::G, Dim::K, Dim::C].map(|dim| second.problem.bounds[dim]),
+        [8, 1, 1]
+    );
+}
+
+#[test]
+fn a_batch_multiplies_the_work_and_nothing_else() {
+    for name in ["resnet18", "googlenet", "bert_base", "unet"] {
+        let network = load(name);
+        let batched = network
+            .scaled(Scale {
+                divide_channels: 1,
+                batch: Some(16),
+            })
+            .expect("scales");
+        assert_eq!(batched.macs(), 16 * network.macs(), "{name}");
+    }
+    // CoSA's ResNet-18 has this batch.
+    let resnet18 = load("resnet18")
+        .scaled(Scale {
+            divide_channels: 1,
+            batch: Some(16),
+        })
+        .expect("scales");
+    assert!(resnet18.layers().iter().all(|layer| layer.problem.bounds[Dim::N] == 16));
+}
+
+#[test]
+fn a_scale_of_zero_is_an_error() {
+    for scale in [
+        Scale {
+            divide_channels: 0,
+            batch: None,
+        },
+        Scale {
+            divide_channels: 1,
+            batch: Some(0),
+        },
+    ] {
+        assert!(load("alexnet").scaled(scale).is_err());
     }
 }

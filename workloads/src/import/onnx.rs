@@ -22,6 +22,8 @@ mod convert;
 mod evaluate;
 mod node;
 mod proto;
+#[cfg(test)]
+mod tests;
 mod values;
 mod wire;
 

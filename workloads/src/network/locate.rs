@@ -3,6 +3,8 @@
 /// Positions (line, column; from 1) of inputs and nodes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Positions {
+    /// The first token.
+    pub(crate) start: (usize, usize),
     /// The keys of the map `inputs`, in order.
     pub(crate) inputs: Vec<(usize, usize)>,
     /// The values of the `name` fields of the list `nodes`, in order.
@@ -20,7 +22,10 @@ enum Token<'a> {
 
 /// Scans text that is already known to be a network, so no fault is expected in it.
 pub(crate) fn positions(text: &str) -> Positions {
-    let mut found = Positions::default();
+    let mut found = Positions {
+        start: Tokens::new(text).next().map_or((1, 1), |(_, at)| at),
+        ..Positions::default()
+    };
     let mut depth = 0_usize;
     let mut section = "";
     let mut field = "";

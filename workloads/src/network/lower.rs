@@ -200,3 +200,213 @@ fn few_parts(factors: &[u64]) -> Result<(), String> {
 fn product(factors: &[u64]) -> Result<u64, String> {
     super::infer::elements(factors)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::super::infer::infer;
+    use super::super::op::{Conv, ConvTranspose, Linear, Lstm, MatMul, Op};
+    use super::{Part, lower};
+    use crate::{Dim, Padding, Pair, Problem, Tensor};
+
+    fn lowered(op: &Op, inputs: &[&[u64]]) -> Vec<Part> {
+        let output = infer(op, inputs).expect("shapes fit");
+        lower(op, inputs, &output).expect("lowers")
+    }
+
+    fn macs(parts: &[Part]) -> u64 {
+        parts.iter().map(|(_, problem, repeats)| problem.macs() * repeats).sum()
+    }
+
+    fn only(parts: Vec<Part>) -> Problem {
+        let [(suffix, problem, repeats)] = <[Part; 1]>::try_from(parts).expect("one nest");
+        assert_eq!((suffix.as_str(), repeats), ("", 1));
+        problem
+    }
+
+    /// The input rows that a convolution reads, by definition: padding is outside of `0..size`.
+    fn rows_read(size: u64, before: u64, windows: u64, stride: u64, taps: u64, dilation: u64) -> BTreeSet<u64> {
+        (0..windows)
+            .flat_map(|w| (0..taps).filter_map(move |t| (w * stride + t * dilation).checked_sub(before)))
+            .filter(|&row| row < size)
+            .collect()
+    }
+
+    prop_compose! {
+        fn any_conv()(
+            out in 1_u64..4, kernel in (1_u64..5, 1_u64..5), stride in (1_u64..5, 1_u64..5),
+            dilation in (1_u64..4, 1_u64..4), sides in (0_u64..4, 0_u64..4, 0_u64..4, 0_u64..4), groups in 1_u64..4,
+        ) -> Conv {
+            Conv {
+                out: out * groups,
+                kernel: Pair(kernel.0, kernel.1),
+                stride: Pair(stride.0, stride.1),
+                dilation: Pair(dilation.0, dilation.1),
+                pad: Padding { top: sides.0, bottom: sides.1, left: sides.2, right: sides.3 },
+                groups,
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_convolution_touches_the_input_that_its_definition_reads(
+            conv in any_conv(), batch in 1_u64..3, channels in 1_u64..3, size in (1_u64..16, 1_u64..16),
+        ) {
+            let input = [batch, channels * conv.groups, size.0, size.1];
+            let op = Op::Conv(conv);
+            let Ok(output) = infer(&op, &[&input]) else {
+                let extent = (conv.kernel.0 - 1) * conv.dilation.0 + 1;
+                let width = (conv.kernel.1 - 1) * conv.dilation.1 + 1;
+                prop_assert!(extent > size.0 + conv.pad.top + conv.pad.bottom
+                    || width > size.1 + conv.pad.left + conv.pad.right);
+                return Ok(());
+            };
+            let problem = only(lower(&op, &[&input], &output).expect("lowers"));
+            let rows = rows_read(size.0, conv.pad.top, output[2], conv.stride.0, conv.kernel.0, conv.dilation.0);
+            let columns = rows_read(size.1, conv.pad.left, output[3], conv.stride.1, conv.kernel.1, conv.dilation.1);
+            let read = batch * input[1] * rows.len() as u64 * columns.len() as u64;
+            prop_assert_eq!(problem.touched(Tensor::Inputs), read);
+            prop_assert_eq!(problem.touched(Tensor::Outputs), output.iter().product::<u64>());
+            prop_assert_eq!(
+                problem.macs(),
+                output.iter().product::<u64>() * channels * conv.kernel.0 * conv.kernel.1
+            );
+            // One more window would not fit.
+            let fits = |windows: u64| (windows - 1) * conv.stride.0 + (conv.kernel.0 - 1) * conv.dilation.0
+                < size.0 + conv.pad.top + conv.pad.bottom;
+            prop_assert!(fits(output[2]) && !fits(output[2] + 1));
+        }
+
+        #[test]
+        fn a_matrix_product_touches_each_operand_once(
+            m in 1_u64..5, k in 1_u64..5, c in 1_u64..5, axes in proptest::collection::vec((0_u8..3, 2_u64..4), 0..3),
+            transpose_b in any::<bool>(),
+        ) {
+            // Per leading axis: both operands have it, or only one.
+            let mut left: Vec<u64> = axes.iter().map(|&(who, n)| if who == 1 { 1 } else { n }).collect();
+            let mut right: Vec<u64> = axes.iter().map(|&(who, n)| if who == 2 { 1 } else { n }).collect();
+            left.extend([m, c]);
+            right.extend(if transpose_b { [k, c] } else { [c, k] });
+            let op = Op::MatMul(MatMul { transpose_b });
+            let problem = only(lowered(&op, &[&left, &right]));
+            prop_assert_eq!(problem.touched(Tensor::Inputs), left.iter().product::<u64>());
+            prop_assert_eq!(problem.touched(Tensor::Weights), right.iter().product::<u64>());
+            let batch: u64 = axes.iter().map(|&(_, n)| n).product();
+            prop_assert_eq!(problem.touched(Tensor::Outputs), batch * m * k);
+            prop_assert_eq!(problem.macs(), batch * m * k * c);
+        }
+
+        #[test]
+        fn an_lstm_has_the_multiplications_of_its_equations(
+            time in 1_u64..6, batch in 1_u64..4, features in 1_u64..6, hidden in 1_u64..6, layers in 1_u64..4,
+            bidirectional in any::<bool>(),
+        ) {
+            let op = Op::Lstm(Lstm { hidden, layers, bidirectional });
+            let parts = lowered(&op, &[&[time, batch, features]]);
+            // Per step, layer and direction, four gates with W·x and U·h each.
+            let directions = 1 + u64::from(bidirectional);
+            let mut expected = 0;
+            for layer in 0..layers {
+                let width = if layer == 0 { features } else { directions * hidden };
+                expected += time * batch * directions * 4 * hidden * (width + hidden);
+            }
+            prop_assert_eq!(macs(&parts), expected);
+            prop_assert_eq!(parts.len() as u64, layers * directions * 2);
+        }
+
+        #[test]
+        fn a_transposed_convolution_never_multiplies_an_inserted_zero(
+            kernel in (1_u64..5, 1_u64..5), stride in (1_u64..5, 1_u64..5), size in (1_u64..6, 1_u64..6),
+            groups in 1_u64..3,
+        ) {
+            // Without padding every product of an input and a tap lands in the output. The phases add only products
+            // with padding, where a window reaches over the edge: the taps of its class less one, on each side.
+            let op = Op::ConvTranspose(ConvTranspose {
+                out: 3 * groups,
+                kernel: Pair(kernel.0, kernel.1),
+                stride: Pair(stride.0, stride.1),
+                dilation: Pair::ONE,
+                pad: Padding::default(),
+                output_pad: Pair(0, 0),
+                groups,
+            });
+            let parts = lowered(&op, &[&[1, 2 * groups, size.0, size.1]]);
+            let axis = |size: u64, kernel: u64, stride: u64| -> u64 {
+                (0..stride.min(kernel))
+                    .map(|first| {
+                        let taps = (kernel - first).div_ceil(stride);
+                        (size + taps - 1) * taps
+                    })
+                    .sum()
+            };
+            let expected = 3 * groups * 2 * axis(size.0, kernel.0, stride.0) * axis(size.1, kernel.1, stride.1);
+            prop_assert_eq!(macs(&parts), expected);
+            prop_assert_eq!(parts.len() as u64, stride.0.min(kernel.0) * stride.1.min(kernel.1));
+            prop_assert!(parts.iter().all(|(_, problem, _)| problem.stride == Pair::ONE));
+        }
+    }
+
+    #[test]
+    fn a_transposed_convolution_is_named_by_its_phases() {
+        let op = Op::ConvTranspose(ConvTranspose {
+            out: 4,
+            kernel: Pair(2, 2),
+            stride: Pair(2, 2),
+            dilation: Pair::ONE,
+            pad: Padding::default(),
+            output_pad: Pair(0, 0),
+            groups: 1,
+        });
+        let parts = lowered(&op, &[&[1, 8, 5, 5]]);
+        let names: Vec<_> = parts.iter().map(|(suffix, _, _)| suffix.as_str()).collect();
+        assert_eq!(names, [".phase_0_0", ".phase_0_1", ".phase_1_0", ".phase_1_1"]);
+        assert_eq!(macs(&parts), 4 * 8 * 10 * 10);
+    }
+
+    #[test]
+    fn a_fully_connected_layer_has_its_rows_in_the_batch() {
+        let problem = only(lowered(&Op::Linear(Linear { out: 7 }), &[&[2, 5, 3]]));
+        assert_eq!([Dim::N, Dim::K, Dim::C].map(|dim| problem.bounds[dim]), [10, 7, 3]);
+    }
+
+    #[test]
+    fn steps_that_are_never_taken_do_not_tell_equal_nests_apart() {
+        let nest = |stride, dilation, kernel| {
+            let conv = Conv {
+                out: 1,
+                kernel: Pair(kernel, kernel),
+                stride: Pair(stride, stride),
+                dilation: Pair(dilation, dilation),
+                pad: Padding::default(),
+                groups: 1,
+            };
+            only(lowered(&Op::Conv(conv), &[&[1, 1, 3, 3]]))
+        };
+        assert_eq!(nest(3, 1, 3), nest(1, 1, 3));
+        assert_eq!(nest(1, 5, 1), nest(1, 1, 1));
+    }
+
+    #[test]
+    fn padding_that_no_window_reaches_is_not_counted() {
+        let conv = Conv {
+            out: 64,
+            kernel: Pair(7, 7),
+            stride: Pair(2, 2),
+            dilation: Pair::ONE,
+            pad: crate::network::symmetric(Pair(3, 3)),
+            groups: 1,
+        };
+        let problem = only(lowered(&Op::Conv(conv), &[&[1, 3, 224, 224]]));
+        let expected = Padding {
+            top: 3,
+            bottom: 2,
+            left: 3,
+            right: 2,
+        };
+        assert_eq!(problem.padding, expected);
+    }
+}

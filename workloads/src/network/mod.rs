@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+use compact::symmetric;
 pub use error::{NetworkError, NetworkErrors};
 pub use infer::Shape;
 pub(crate) use infer::{attribute_faults, broadcast, elements, infer, reshaped, show};

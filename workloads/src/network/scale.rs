@@ -3,13 +3,13 @@
 use super::error::NetworkErrors;
 use super::infer;
 use super::op::{Conv, ConvTranspose, Op};
-use super::{Draft, DraftNode, Network, assemble};
+use super::{Draft, DraftNode, Input, Network, assemble};
 
 /// How a network is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scale {
     /// What the output channels, output features and hidden features of every multiplying node are divided by,
-    /// rounded up. The network's inputs keep their channels.
+    /// rounded up, and those of the network's inputs if they are more than four: an image keeps its colours.
     pub divide_channels: u64,
     /// Batch of every network input (its axis 0); `None` leaves it as it is.
     pub batch: Option<u64>,
@@ -54,6 +54,11 @@ impl Network {
             if let (Some(batch), Some(first)) = (scale.batch, input.shape.first_mut()) {
                 *first = batch;
             }
+            if let Some(features) = self.feature_axis(input).and_then(|axis| input.shape.get_mut(axis))
+                && *features > COLOURS
+            {
+                *features = features.div_ceil(scale.divide_channels);
+            }
         }
         // Groups depend on the input channels, and these on the nodes before: scale in network order, and infer the
         // shapes of what is already scaled on the way.
@@ -87,6 +92,21 @@ impl Network {
         assemble(draft, &|_| None)
     }
 }
+
+impl Network {
+    /// The axis of a network input that its readers sum over: the channels of a convolution, the last axis of a GEMM.
+    fn feature_axis(&self, input: &Input) -> Option<usize> {
+        let mut readers = self.nodes.iter().filter(|node| node.inputs.contains(&input.name));
+        readers.find_map(|node| match node.op {
+            Op::Conv(_) | Op::ConvTranspose(_) => Some(1),
+            Op::Linear(_) | Op::MatMul(_) | Op::Lstm(_) => input.shape.len().checked_sub(1),
+            _ => None,
+        })
+    }
+}
+
+/// Most channels of an image: red, green, blue and one more.
+const COLOURS: u64 = 4;
 
 fn scaled(op: &Op, divisor: u64, channels: Option<u64>) -> Op {
     let shrink = |size: u64| size.div_ceil(divisor);

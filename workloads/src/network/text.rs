@@ -64,10 +64,10 @@ impl Network {
     pub fn from_ron(text: &str) -> Result<Network, NetworkErrors> {
         let parsed: NetworkText = options()
             .from_str(text)
-            .map_err(|error| NetworkErrors::new(vec![syntax_error(error)]))?;
+            .map_err(|error| NetworkErrors::new(vec![syntax_error(&error, text)]))?;
         let positions = positions(text);
         let locate = |subject| match subject {
-            Subject::Network => Some((1, 1)),
+            Subject::Network => Some(positions.start),
             Subject::Input(i) => positions.inputs.get(i).copied(),
             Subject::Node(i) => positions.nodes.get(i).copied(),
         };
@@ -131,20 +131,51 @@ fn draft(text: NetworkText) -> Draft {
     }
 }
 
-fn syntax_error(error: ron::error::SpannedError) -> NetworkError {
-    let hint = match &error.code {
-        ron::Error::NoSuchEnumVariant { expected, found, .. }
-        | ron::Error::NoSuchStructField { expected, found, .. } => nearest(found, expected.iter().copied()),
-        _ => None,
-    };
+fn syntax_error(error: &ron::error::SpannedError, text: &str) -> NetworkError {
+    let start = error.span.start;
     NetworkError {
-        position: Some((error.span.start.line, error.span.start.col)),
+        position: Some((start.line, start.col)),
         node: None,
-        message: match hint {
-            Some(near) => format!("{}; the nearest name is {near:?}", error.code),
-            None => error.code.to_string(),
+        message: match &error.code {
+            ron::Error::NoSuchEnumVariant { expected, found, .. } => {
+                format!("there is no operator `{found}`{}", instead(found, expected))
+            }
+            ron::Error::NoSuchStructField { expected, found, outer } => {
+                let owner = outer.as_ref().map_or(String::new(), |outer| format!(" in `{outer}`"));
+                format!("there is no field `{found}`{owner}{}", instead(found, expected))
+            }
+            ron::Error::MissingStructField { field, outer } => {
+                let owner = outer.as_ref().map_or(String::new(), |outer| format!(" of `{outer}`"));
+                format!("the field `{field}`{owner} is missing")
+            }
+            ron::Error::IntegerOutOfBounds => format!(
+                "found {}; an integer from 0 to {} is expected",
+                number_at(text, start.line, start.col),
+                u64::MAX
+            ),
+            other => other.to_string(),
         },
     }
+}
+
+/// What may have been meant: the nearest name, or all of them.
+fn instead(found: &str, expected: &[&str]) -> String {
+    match nearest(found, expected.iter().copied()) {
+        Some(near) => format!("; the nearest name is `{near}`"),
+        None => format!("; expected is one of {}", expected.join(", ")),
+    }
+}
+
+/// The number around a place in the text.
+fn number_at(text: &str, line: usize, column: usize) -> String {
+    let line = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+    let part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '+' | '_' | '.');
+    let before: Vec<char> = line.chars().take(column.saturating_sub(1)).collect();
+    let start = before.iter().rev().take_while(|&&c| part(c)).count();
+    line.chars()
+        .skip(before.len() - start)
+        .take_while(|&c| part(c))
+        .collect()
 }
 
 /// A map from names to shapes that keeps its order and its repetitions.

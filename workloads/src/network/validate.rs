@@ -224,7 +224,7 @@ fn shapes(
         let arity: Arity = node.op.arity();
         if !arity.admits(node.inputs.len()) {
             let message = format!(
-                "{} takes {arity} input{}, but {} are given",
+                "{} takes {arity} input{}, but has {}",
                 node.op.kind(),
                 if arity == Arity::Exactly(1) { "" } else { "s" },
                 node.inputs.len()
