@@ -100,10 +100,13 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         Format::Json => report.to_json().map_err(|error| error.to_string()),
         Format::Csv => report.to_csv().map_err(|error| error.to_string()),
     };
-    destination.write(&text.map_err(Faults::one)?)?;
-    for failed in &report.failed {
-        eprintln!("failed: {}: {}", failed.name, failed.error);
+    // The table says itself what failed, if the user gets to see it.
+    if !(args.format == Format::Human && args.output.is_none()) {
+        for failed in &report.failed {
+            eprintln!("failed: {}: {}", failed.name, failed.error);
+        }
     }
+    destination.write(&text.map_err(Faults::one)?)?;
     Ok(match report.is_complete() {
         true => Ending::Complete,
         false => Ending::Incomplete,

@@ -1,8 +1,9 @@
 //! A table for people.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, LineStyle, Table, presets};
 
 use super::{LevelReport, Report};
 
@@ -24,7 +25,13 @@ impl Report {
             let _ = writeln!(out, "  {line}");
         }
         if !self.layers.is_empty() {
-            out.push_str(&render(&self.table()));
+            // The separator below the header stands above the totals too.
+            let table = render(&self.table());
+            let mut lines: Vec<&str> = table.lines().collect();
+            lines.insert(lines.len() - 1, lines[1]);
+            lines.iter().for_each(|line| {
+                let _ = writeln!(out, "{line}");
+            });
         }
         self.write_notes(&mut out);
         out
@@ -60,38 +67,60 @@ impl Report {
             header.push("values".into());
         }
         let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+        table.load_style(presets::NOTHING.header_separator(LineStyle::none().fill('─').junction('─')));
         table.set_header(header);
         for layer in &self.layers {
-            let mut row = vec![
-                text(&layer.name),
-                number(thousands(layer.count)),
-                number(thousands(layer.macs)),
-                number(thousands(layer.cycles)),
-                number(percent(layer.utilization)),
-                number(percent(self.share(layer.busy_cycles, layer.cycles))),
-                text(&self.largest_stall(&layer.stall_cycles, layer.cycles)),
-                number(micro(layer.energy_pj)),
-                number(thousands(accesses(layer.levels.first()))),
-            ];
+            let mut row = self.row(
+                &layer.name,
+                [layer.count, layer.macs, layer.cycles, layer.busy_cycles],
+                layer.utilization,
+                &layer.stall_cycles,
+                layer.energy_pj,
+                &layer.levels,
+            );
             if checked {
-                row.push(text(layer.values));
+                row.push(layer.values.to_string());
             }
             table.add_row(row);
         }
         let totals = &self.totals;
-        table.add_row(vec![
-            text("total"),
-            number(thousands(totals.layers)),
-            number(thousands(totals.macs)),
-            number(thousands(totals.cycles)),
-            number(percent(totals.utilization)),
-            number(percent(self.share(totals.busy_cycles, totals.cycles))),
-            text(&self.largest_stall(&totals.stall_cycles, totals.cycles)),
-            number(micro(totals.energy_pj)),
-            number(thousands(accesses(totals.levels.first()))),
-        ]);
+        table.add_row(self.row(
+            "total",
+            [totals.layers, totals.macs, totals.cycles, totals.busy_cycles],
+            totals.utilization,
+            &totals.stall_cycles,
+            totals.energy_pj,
+            &totals.levels,
+        ));
+        for (position, column) in table.column_iter_mut().enumerate() {
+            if !matches!(position, 0 | 6 | 9) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
         table
+    }
+
+    /// One line of the table.
+    fn row(
+        &self,
+        name: &str,
+        [count, macs, cycles, busy]: [u64; 4],
+        utilization: f64,
+        stalls: &BTreeMap<String, u64>,
+        energy_pj: f64,
+        levels: &[LevelReport],
+    ) -> Vec<String> {
+        vec![
+            name.to_string(),
+            thousands(count),
+            thousands(macs),
+            thousands(cycles),
+            percent(utilization),
+            percent(self.share(busy, cycles)),
+            self.largest_stall(stalls, cycles),
+            significant(energy_pj / 1e6),
+            thousands(accesses(levels.first())),
+        ]
     }
 
     fn write_notes(&self, out: &mut String) {
@@ -123,8 +152,7 @@ impl Report {
             let constants: Vec<&str> = self.assumed.iter().map(|a| a.constant.as_str()).collect();
             let _ = writeln!(
                 out,
-                "assumed constants that this rests on (why: `cyclonest show {}`): {}",
-                self.arch,
+                "assumed constants that this rests on (`cyclonest show` says why): {}",
                 constants.join(", ")
             );
         }
@@ -138,7 +166,7 @@ impl Report {
         pe_cycles as f64 / (self.pes as f64 * cycles as f64)
     }
 
-    fn largest_stall(&self, stalls: &std::collections::BTreeMap<String, u64>, cycles: u64) -> String {
+    fn largest_stall(&self, stalls: &BTreeMap<String, u64>, cycles: u64) -> String {
         // The first by name among equals, so that the choice is the same everywhere.
         match stalls.iter().rev().max_by_key(|(_, stalled)| **stalled) {
             Some((reason, &stalled)) if stalled > 0 => format!("{reason} {}", percent(self.share(stalled, cycles))),
@@ -169,14 +197,6 @@ fn accesses(level: Option<&LevelReport>) -> u64 {
     })
 }
 
-fn text(content: &str) -> Cell {
-    Cell::new(content)
-}
-
-fn number(content: String) -> Cell {
-    Cell::new(content).set_alignment(CellAlignment::Right)
-}
-
 /// `1,234,567`.
 pub(crate) fn thousands(n: u64) -> String {
     let digits = n.to_string();
@@ -203,10 +223,6 @@ pub(crate) fn si(n: u64) -> String {
 
 fn percent(fraction: f64) -> String {
     format!("{:.1} %", 100.0 * fraction)
-}
-
-fn micro(pj: f64) -> String {
-    significant(pj / 1e6)
 }
 
 /// Four significant digits, no exponent.

@@ -3,6 +3,8 @@
 mod csv;
 mod human;
 mod json;
+#[cfg(test)]
+mod tests;
 mod totals;
 
 use std::collections::BTreeMap;
