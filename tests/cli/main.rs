@@ -3,6 +3,7 @@
 mod broken;
 mod names;
 mod show;
+mod simulate;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
