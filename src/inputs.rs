@@ -5,6 +5,7 @@ use std::path::Path;
 use cyclonest_arch::{Accelerator, Diagnostic, Mapping, Mappings};
 use cyclonest_scheduler::Scheduler;
 use cyclonest_workloads::Network;
+use cyclonest_workloads::import::onnx::{self, OnnxError};
 
 use crate::faults::Faults;
 
@@ -156,20 +157,64 @@ pub(crate) struct Described {
 }
 
 /// The network `given`: a bundled one by its name, or a file.
-pub(crate) fn network(given: &str) -> Result<Described, Faults> {
+pub(crate) fn network(given: &str, shape: Option<&InputShape>) -> Result<Described, Faults> {
     let bundled = cyclonest_workloads::bundled::load(given).zip(cyclonest_workloads::bundled::text(given));
+    if bundled.is_none() && !is_path(given) {
+        return Err(Faults::unknown("network", given, &network_names()));
+    }
+    let path = Path::new(given);
+    if bundled.is_none() && is_onnx(path) {
+        return onnx(path, shape);
+    }
+    if shape.is_some() {
+        return Err(Faults::one(format!("{given}: --input-shape is for ONNX files; this network has its shapes")));
+    }
     if let Some((network, text)) = bundled {
         let about = about(text);
         return Ok(Described { network, about });
     }
-    if !is_path(given) {
-        return Err(Faults::unknown("network", given, &network_names()));
-    }
-    let path = Path::new(given);
     let text = read(path)?;
     Ok(Described {
         network: network_from(path, &text)?,
         about: about(&text),
+    })
+}
+
+/// Shape of the input of an ONNX network, as `1x3x224x224`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InputShape(Vec<u64>);
+
+impl std::str::FromStr for InputShape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let size = |size: &str| size.parse().ok().filter(|&n: &u64| n > 0);
+        let sizes: Option<Vec<u64>> = text.split('x').map(size).collect();
+        sizes.map(InputShape).ok_or_else(|| "sizes of at least 1 are expected, such as 1x3x224x224".to_string())
+    }
+}
+
+/// True if `path` is named like an ONNX file.
+pub(crate) fn is_onnx(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"))
+}
+
+/// The network in the ONNX file at `path`. What of it is not modelled is said on standard error.
+pub(crate) fn onnx(path: &Path, shape: Option<&InputShape>) -> Result<Described, Faults> {
+    let options = onnx::Options {
+        input_shape: shape.map(|shape| shape.0.clone()),
+    };
+    let fault = |message: String| format!("{}: {message}", path.display());
+    let (network, warnings) = onnx::import(&read_bytes(path)?, &options).map_err(|error| match error {
+        OnnxError::Graph(errors) => errors.into_iter().map(|error| fault(error.to_string())).collect::<Faults>(),
+        error => Faults::one(fault(error.to_string())),
+    })?;
+    for warning in warnings {
+        eprintln!("warning: {}", fault(warning.to_string()));
+    }
+    Ok(Described {
+        network,
+        about: format!("ONNX: {}", path.file_name().unwrap_or_default().to_string_lossy()),
     })
 }
 
@@ -247,6 +292,14 @@ mod tests {
         assert_eq!(first_word(""), ("", 1, 1));
         assert_eq!(first_word("/* open"), ("", 1, 8));
         assert_eq!(first_word("(name: 1)"), ("", 1, 1));
+    }
+
+    #[test]
+    fn an_input_shape_is_positive_sizes_and_crosses() {
+        assert_eq!("1x3x224x224".parse(), Ok(InputShape(vec![1, 3, 224, 224])));
+        for wrong in ["", "1x", "0x3", "1,3", "-1x3", "1x3xN"] {
+            assert!(wrong.parse::<InputShape>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

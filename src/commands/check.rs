@@ -9,13 +9,13 @@ use cyclonest_workloads::Network;
 use crate::assign::Given;
 use crate::cli::Ending;
 use crate::faults::Faults;
-use crate::inputs::{self, Kind, MappingFile};
+use crate::inputs::{self, InputShape, Kind, MappingFile};
 use crate::output;
 use crate::report::counted;
 
 /// Say what files are and list every fault in them.
 ///
-/// Accelerators, networks and mappings in RON. A file of mappings is checked against the accelerator and the network
+/// Accelerators, networks and mappings in RON, and networks in ONNX. A file of mappings is checked against the accelerator and the network
 /// that it names. Exit code 2 if a file has a fault.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
@@ -28,6 +28,9 @@ pub(crate) struct Args {
     /// Check mappings against this network instead of the one that they name.
     #[arg(long, value_name = "NAME|FILE")]
     network: Option<String>,
+    /// Shape of the input of an ONNX file that leaves sizes open.
+    #[arg(long, value_name = "1x3x224x224")]
+    input_shape: Option<InputShape>,
 }
 
 /// Runs the command.
@@ -44,6 +47,9 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
 }
 
 fn check(path: &Path, args: &Args) -> Result<String, Faults> {
+    if inputs::is_onnx(path) {
+        return Ok(describe_network(&inputs::onnx(path, args.input_shape.as_ref())?.network));
+    }
     let text = inputs::read(path)?;
     match Kind::of(path, &text)? {
         Kind::Accelerator => Ok(describe_arch(&inputs::arch_from(path, &text)?)),
@@ -92,7 +98,7 @@ fn check_mappings(path: &Path, args: &Args) -> Result<String, Faults> {
     );
     let network = Faults::collect(
         &mut faults,
-        named(path, "network", &args.network, &many.network, inputs::network),
+        named(path, "network", &args.network, &many.network, |name| inputs::network(name, None)),
     );
     let (Some(arch), Some(network)) = (arch, network) else {
         return Err(faults.unwrap_or_else(|| Faults::one("nothing to check against")));

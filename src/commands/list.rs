@@ -53,7 +53,7 @@ fn archs() -> Result<String, Faults> {
 fn networks() -> Result<String, Faults> {
     let mut table = table(["name", "layers", "shapes", "MACs"]);
     for name in inputs::network_names() {
-        let network = inputs::network(&name)?.network;
+        let network = inputs::network(&name, None)?.network;
         let distinct = network.distinct();
         table.add_row([
             name,

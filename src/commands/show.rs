@@ -8,7 +8,7 @@ use cyclonest_workloads::{Dim, Network, Pair, Problem};
 
 use crate::cli::Ending;
 use crate::faults::Faults;
-use crate::inputs::{self, Kind, MappingFile};
+use crate::inputs::{self, InputShape, Kind, MappingFile};
 use crate::{diagram, output, report};
 
 /// Draw an accelerator, print a mapping as its loop nest, or list the layers of a network.
@@ -20,6 +20,9 @@ pub(crate) struct Args {
     /// Of a file of mappings, only these layers.
     #[arg(long = "layer", value_name = "NAME")]
     layers: Vec<String>,
+    /// Shape of the input of an ONNX file that leaves sizes open.
+    #[arg(long, value_name = "1x3x224x224")]
+    input_shape: Option<InputShape>,
 }
 
 /// Runs the command.
@@ -34,7 +37,7 @@ fn describe(args: &Args) -> Result<String, Faults> {
         return Ok(diagram::draw(&arch));
     }
     if cyclonest_workloads::bundled::names().contains(&given.as_str()) {
-        return Ok(layers(&inputs::network(given)?.network));
+        return Ok(layers(&inputs::network(given, args.input_shape.as_ref())?.network));
     }
     if !inputs::is_path(given) {
         let known: Vec<String> = inputs::arch_names()
@@ -44,6 +47,9 @@ fn describe(args: &Args) -> Result<String, Faults> {
         return Err(Faults::unknown("accelerator, network or file", given, &known));
     }
     let path = Path::new(given);
+    if inputs::is_onnx(path) {
+        return Ok(layers(&inputs::onnx(path, args.input_shape.as_ref())?.network));
+    }
     let text = inputs::read(path)?;
     match Kind::of(path, &text)? {
         Kind::Accelerator => Ok(diagram::draw(&inputs::arch_from(path, &text)?)),

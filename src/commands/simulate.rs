@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::assign::Given;
 use crate::cli::Ending;
 use crate::faults::Faults;
-use crate::inputs::{self, Described};
+use crate::inputs::{self, Described, InputShape};
 use crate::output::Destination;
 use crate::parallel;
 use crate::report::{Failed, LayerReport, Report, Subject};
@@ -27,9 +27,12 @@ pub(crate) struct Args {
     /// A bundled accelerator (`cyclonest list archs`) or a RON file.
     #[arg(long, value_name = "NAME|FILE")]
     arch: String,
-    /// A bundled network (`cyclonest list networks`) or a RON file.
+    /// A bundled network (`cyclonest list networks`), a RON file or an ONNX file.
     #[arg(long, value_name = "NAME|FILE")]
     network: String,
+    /// Shape of the input of an ONNX file that leaves sizes open.
+    #[arg(long, value_name = "1x3x224x224")]
+    input_shape: Option<InputShape>,
     /// Only the shape of this layer; may be given several times.
     #[arg(long = "layer", value_name = "NAME")]
     layers: Vec<String>,
@@ -268,7 +271,7 @@ impl Plan {
 }
 
 fn scaled_network(args: &Args) -> Result<Described, Faults> {
-    let mut described = inputs::network(&args.network)?;
+    let mut described = inputs::network(&args.network, args.input_shape.as_ref())?;
     if args.channels_divide.get() > 1 {
         let scale = Scale {
             divide_channels: args.channels_divide.get(),
