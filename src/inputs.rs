@@ -167,7 +167,9 @@ pub(crate) fn network(given: &str, shape: Option<&InputShape>) -> Result<Describ
         return onnx(path, shape);
     }
     if shape.is_some() {
-        return Err(Faults::one(format!("{given}: --input-shape is for ONNX files; this network has its shapes")));
+        return Err(Faults::one(format!(
+            "{given}: --input-shape is for ONNX files; this network has its shapes"
+        )));
     }
     if let Some((network, text)) = bundled {
         let about = about(text);
@@ -190,13 +192,16 @@ impl std::str::FromStr for InputShape {
     fn from_str(text: &str) -> Result<Self, String> {
         let size = |size: &str| size.parse().ok().filter(|&n: &u64| n > 0);
         let sizes: Option<Vec<u64>> = text.split('x').map(size).collect();
-        sizes.map(InputShape).ok_or_else(|| "sizes of at least 1 are expected, such as 1x3x224x224".to_string())
+        sizes
+            .map(InputShape)
+            .ok_or_else(|| "sizes of at least 1 are expected, such as 1x3x224x224".to_string())
     }
 }
 
 /// True if `path` is named like an ONNX file.
 pub(crate) fn is_onnx(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"))
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"))
 }
 
 /// The network in the ONNX file at `path`. What of it is not modelled is said on standard error.
@@ -206,7 +211,10 @@ pub(crate) fn onnx(path: &Path, shape: Option<&InputShape>) -> Result<Described,
     };
     let fault = |message: String| format!("{}: {message}", path.display());
     let (network, warnings) = onnx::import(&read_bytes(path)?, &options).map_err(|error| match error {
-        OnnxError::Graph(errors) => errors.into_iter().map(|error| fault(error.to_string())).collect::<Faults>(),
+        OnnxError::Graph(errors) => errors
+            .into_iter()
+            .map(|error| fault(error.to_string()))
+            .collect::<Faults>(),
         error => Faults::one(fault(error.to_string())),
     })?;
     for warning in warnings {

@@ -48,7 +48,9 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
 
 fn check(path: &Path, args: &Args) -> Result<String, Faults> {
     if inputs::is_onnx(path) {
-        return Ok(describe_network(&inputs::onnx(path, args.input_shape.as_ref())?.network));
+        return Ok(describe_network(
+            &inputs::onnx(path, args.input_shape.as_ref())?.network,
+        ));
     }
     let text = inputs::read(path)?;
     match Kind::of(path, &text)? {
@@ -98,7 +100,9 @@ fn check_mappings(path: &Path, args: &Args) -> Result<String, Faults> {
     );
     let network = Faults::collect(
         &mut faults,
-        named(path, "network", &args.network, &many.network, |name| inputs::network(name, None)),
+        named(path, "network", &args.network, &many.network, |name| {
+            inputs::network(name, None)
+        }),
     );
     let (Some(arch), Some(network)) = (arch, network) else {
         return Err(faults.unwrap_or_else(|| Faults::one("nothing to check against")));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand};
 
 use cyclonest_sim::Options;
+use cyclonest_validation::reference::timeloop;
 use cyclonest_validation::reference::timing::{self, Measured};
 
 use crate::cli::Ending;
@@ -34,11 +35,34 @@ enum Reference {
         #[arg(value_name = "FILE.jsonl", required = true)]
         files: Vec<PathBuf>,
     },
+    /// What Timeloop says of (machine, layer, mapping) triples, against the cost model `timeloop`. Prints what
+    /// differs, field by field, and ends with `N passed, N failed`.
+    Timeloop {
+        /// One JSON record per line.
+        #[arg(value_name = "FILE.jsonl", required = true)]
+        files: Vec<PathBuf>,
+    },
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
-    let Against::Reference(Reference::Timing { files }) = &args.against;
+    let Against::Reference(reference) = &args.against;
+    let (text, failed) = match reference {
+        Reference::Timing { files } => timing(files)?,
+        Reference::Timeloop { files } => {
+            let report = timeloop::validate(files).map_err(|error| Faults::one(error.to_string()))?;
+            (report.render(), report.failed())
+        }
+    };
+    output::print(&text)?;
+    Ok(match failed {
+        0 => Ending::Complete,
+        _ => Ending::Incomplete,
+    })
+}
+
+/// Simulates every record; the text of the differences, and how many records differ.
+fn timing(files: &[PathBuf]) -> Result<(String, usize), Faults> {
     let mut text = Vec::new();
     let report = timing::run(
         files,
@@ -50,9 +74,5 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         &mut text,
     )
     .map_err(|error| Faults::one(error.to_string()))?;
-    output::print(&String::from_utf8_lossy(&text))?;
-    Ok(match report.failed {
-        0 => Ending::Complete,
-        _ => Ending::Incomplete,
-    })
+    Ok((String::from_utf8_lossy(&text).into_owned(), report.failed))
 }

@@ -4,6 +4,7 @@ mod broken;
 mod names;
 mod show;
 mod simulate;
+mod validate;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
