@@ -57,6 +57,21 @@ broken!(mapping:
 );
 
 #[test]
+fn onnx_truncated() {
+    insta::assert_snapshot!(network("onnx_truncated.onnx"));
+}
+
+#[test]
+fn onnx_unsupported_operator() {
+    insta::assert_snapshot!(network("onnx_unsupported_operator.onnx"));
+}
+
+#[test]
+fn an_input_shape_for_a_network_that_has_one() {
+    insta::assert_snapshot!(rejected("--arch pair.ron --network tiny.ron --input-shape 1x4x6x6"));
+}
+
+#[test]
 fn every_broken_file_has_a_test() {
     let tested = include_str!("broken.rs");
     for entry in std::fs::read_dir(super::inputs().join("broken")).expect("readable") {
