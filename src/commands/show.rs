@@ -60,7 +60,7 @@ fn describe(args: &Args) -> Result<String, Faults> {
 
 fn nests(path: &Path, wanted: &[String]) -> Result<String, Faults> {
     let many = match inputs::mappings(path)?.0 {
-        MappingFile::One(mapping) => return Ok(format!("{}\n", mapping.to_string().trim_end())),
+        MappingFile::One(mapping) => return Ok(format!("{}\n", mapping.nest(None).trim_end())),
         MappingFile::Many(many) => many,
     };
     let known: Vec<String> = many.layers.keys().cloned().collect();
@@ -70,7 +70,7 @@ fn nests(path: &Path, wanted: &[String]) -> Result<String, Faults> {
     let mut out = String::new();
     for (name, mapping) in &many.layers {
         if wanted.is_empty() || wanted.contains(name) {
-            out.push_str(&format!("{name}\n{}\n\n", mapping.to_string().trim_end()));
+            out.push_str(&format!("{name}\n{}\n\n", mapping.nest(None).trim_end()));
         }
     }
     Ok(format!("{}\n", out.trim_end()))
