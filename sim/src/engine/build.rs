@@ -7,7 +7,6 @@ use cyclonest_workloads::{Dim, DimMap, Problem, Tensor, TensorMap};
 use specs::{Builder, World, WorldExt};
 
 use super::Shared;
-use super::burst_time::BurstTime;
 use super::components::{
     Feed, Flow, Need, Pe, PeId, Record, Resource, ResourceId, Sequencer, SequencerId, Shape, Stage, Store, StoreId,
 };
@@ -25,10 +24,7 @@ pub(crate) struct Wiring {
     /// Per level: number of resources per instance, and per tensor the offset of its read and write port.
     ports: Vec<PortLayout>,
     channels: Vec<ChannelLayout>,
-    pub(crate) burst: BurstTime,
     resources: u32,
-    /// Tensors kept at the PE level.
-    pub(crate) kept: TensorMap<bool>,
 }
 
 #[derive(Debug, Clone)]
@@ -57,7 +53,7 @@ fn khz(mhz: f64) -> u64 {
 }
 
 impl Wiring {
-    fn new(arch: &Accelerator, mapping: &Mapping, plan: &Plan) -> Self {
+    fn new(arch: &Accelerator, plan: &Plan) -> Self {
         let mut next = 0;
         let mut ports = Vec::new();
         let mut channels = Vec::new();
@@ -141,14 +137,11 @@ impl Wiring {
             });
             next += per_instance * instances;
         }
-        let kept = TensorMap::from_fn(|t| mapping.levels[plan.pe_level].keeps.contains(t));
         Wiring {
             arch: arch.clone(),
             ports,
             channels,
-            burst: BurstTime::new(arch, mapping),
             resources: next,
-            kept,
         }
     }
 
@@ -346,7 +339,7 @@ impl Wiring {
 /// Builds the world of a mapped layer.
 pub(crate) fn world(problem: &Problem, arch: &Accelerator, mapping: &Mapping) -> Result<World, SimError> {
     let plan = Plan::new(problem, arch, mapping);
-    let wiring = Wiring::new(arch, mapping, &plan);
+    let wiring = Wiring::new(arch, &plan);
     let mut world = World::new();
     world.register::<Resource>();
     world.register::<Store>();

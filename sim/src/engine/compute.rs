@@ -76,32 +76,14 @@ impl Engine<'_> {
         let now = self.s.now;
         let pe = &mut self.pes[id.at()];
         debug_assert_eq!(pe.blame_from, now, "every stalled cycle is blamed on something");
-        let burst = self.s.plan.bursts.at(&pe.cursor.low);
-        self.s.counts.macs += burst.macs;
-        let level = self.s.plan.pe_level;
-        let mut reads = burst.accesses;
-        if self.s.wiring.kept[Tensor::Outputs] {
-            // Elements that start at zero are not read.
-            let need = pe.needs[need_of(Tensor::Outputs)];
-            let record = self.stores[need.store.at()].record_mut(need.next - 1);
-            let at_zero = if record.fetched || record.touched {
-                0
-            } else {
-                record.tile.elements
-            };
-            record.touched = true;
-            reads[Tensor::Outputs] -= at_zero;
-        }
-        for tensor in Tensor::ALL {
-            if self.s.wiring.kept[tensor] {
-                self.s.counts.levels[level].tensors[tensor].reads += reads[tensor];
-            }
-        }
-        let updates = burst.accesses[Tensor::Outputs];
-        if self.s.wiring.kept[Tensor::Outputs] {
-            self.s.counts.levels[level].tensors[Tensor::Outputs].updates += updates;
-        }
-        let cycles = self.s.wiring.burst.cycles(burst.trips, &reads, updates);
+        let need = pe.needs[need_of(Tensor::Outputs)];
+        let record = self.stores[need.store.at()].record_mut(need.next - 1);
+        let continuing = record.fetched || record.touched;
+        record.touched = true;
+        let class = self.s.plan.bursts.class_at(&pe.cursor.low, continuing);
+        let class = &mut self.s.plan.bursts.classes[class as usize];
+        class.times += 1;
+        let cycles = class.cycles;
         pe.computing = true;
         pe.busy += cycles;
         self.s.wheel.push(now + cycles.max(1), Event::BurstEnd(id));

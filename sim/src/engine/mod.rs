@@ -4,7 +4,6 @@
 //! starts. The whole loop is one specs `System` that borrows every column once.
 
 mod build;
-mod burst_time;
 pub(crate) mod components;
 mod compute;
 mod request;
@@ -161,6 +160,7 @@ impl Built {
             stall_cycles.insert(StallReason::Unmapped, unmapped);
         }
         s.traffic.reduce_into(&mut s.counts);
+        s.plan.bursts.reduce_into(&mut s.counts);
         let occupancy = s.wiring.occupancy(resources);
         Ok(Outcome {
             cycles,

@@ -110,14 +110,9 @@ impl Engine<'_> {
             let tile = plan.tile_at(tensor, level, &low);
             let store = &mut self.stores[feed.store.at()];
             let (overlap, new) = if q.flow == Flow::Stream {
-                (
-                    Tile::default(),
-                    if tile.elements == 0 {
-                        0
-                    } else {
-                        plan.bursts.at(&low).accesses[tensor]
-                    },
-                )
+                let class = plan.bursts.class_at(&low, false);
+                let size = plan.bursts.classes[class as usize].streams[tensor];
+                (Tile::default(), if tile.elements == 0 { 0 } else { size })
             } else {
                 if feed.started && tile.elements == 0 {
                     // The residency goes on, but nobody needs it here (rule 3).

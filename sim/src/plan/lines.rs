@@ -48,6 +48,23 @@ impl AxisSpec {
     }
 }
 
+impl AxisSpec {
+    /// How many real lines `windows` × `taps` touch, both given relative to a tile's start.
+    pub(crate) fn distinct(&self, windows: &[u64], window_low: u64, taps: &[u64], tap_low: u64) -> u64 {
+        let mut lines: Vec<u64> = windows
+            .iter()
+            .flat_map(|w| {
+                taps.iter()
+                    .map(move |t| (w + window_low) * self.stride + (t + tap_low) * self.dilation)
+            })
+            .filter(|y| self.real.contains(y))
+            .collect();
+        lines.sort_unstable();
+        lines.dedup();
+        lines.len() as u64
+    }
+}
+
 impl Lines {
     /// Sets of all tiles of `window_tile` × `tap_tile`.
     pub(crate) fn new(axis: &AxisSpec, window_tile: u64, tap_tile: u64) -> Self {
@@ -94,11 +111,6 @@ impl Lines {
     #[inline]
     pub(crate) fn len(&self, set: LineSet) -> u64 {
         self.sets[set as usize].len() as u64
-    }
-
-    /// The lines of a set, sorted.
-    pub(crate) fn members(&self, set: LineSet) -> &[u32] {
-        &self.sets[set as usize]
     }
 
     /// The intersection of two sets.

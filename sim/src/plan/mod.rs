@@ -73,44 +73,52 @@ impl Plan {
         let mut inner = DimMap::<u64>::ones();
         let mut temporal = Vec::new();
         let mut spatial: Vec<Vec<(Dim, u64, Axis, u64)>> = vec![Vec::new(); mapping.levels.len()];
-        let mut burst_loops: DimMap<Vec<InnerLoop>> = DimMap::from_fn(|_| Vec::new());
+        let mut burst_loops: Vec<InnerLoop> = Vec::new();
         let mut tile = vec![DimMap::ones(); mapping.levels.len()];
         for (k, level) in mapping.levels.iter().enumerate().rev() {
             for s in level.spatial.iter().rev() {
                 spatial[k].insert(0, (s.0, s.1, s.2, inner[s.0]));
-                inner[s.0] *= s.1;
                 if k >= pe_level {
-                    burst_loops[s.0].insert(
+                    let stride = inner[s.0];
+                    burst_loops.insert(
                         0,
                         InnerLoop {
+                            level: k,
+                            dim: s.0,
                             trips: s.1,
+                            stride,
                             spatial: true,
                         },
                     );
                 }
+                inner[s.0] *= s.1;
             }
             for t in level.temporal.iter().rev() {
+                let (dim, trips, stride) = (t.0, t.1, inner[t.0]);
                 if k >= pe_level {
-                    burst_loops[t.0].insert(
+                    burst_loops.insert(
                         0,
                         InnerLoop {
-                            trips: t.1,
+                            level: k,
+                            dim,
+                            trips,
+                            stride,
                             spatial: false,
                         },
                     );
-                } else if t.1 > 1 {
+                } else if trips > 1 {
                     temporal.insert(
                         0,
                         TemporalLoop {
                             level: k,
-                            dim: t.0,
-                            trips: t.1,
-                            stride: inner[t.0],
+                            dim,
+                            trips,
+                            stride,
                             weight: 0,
                         },
                     );
                 }
-                inner[t.0] *= t.1;
+                inner[dim] *= trips;
             }
             tile[k] = inner;
         }
@@ -187,7 +195,7 @@ impl Plan {
             columns: (0..=pe_level)
                 .map(|c| Lines::new(&columns, tile[c][Dim::Q], tile[c][Dim::S]))
                 .collect(),
-            bursts: Bursts::new(bounds, &burst_loops, &rows, &columns),
+            bursts: Bursts::new(bounds, burst_loops, (&rows, &columns), arch, mapping),
             tile,
         }
     }
