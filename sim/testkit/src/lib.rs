@@ -1,1 +1,3 @@
-//! Placeholder.
+//! Random machines, layers and mappings, and the slow per-cycle reference that the simulator is checked against.
+
+pub mod oracle;
