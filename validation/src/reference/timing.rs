@@ -267,7 +267,7 @@ mod tests {
         assert!(pe.banks.iter().all(|b| b.halo == b.holds));
         let below = outer.below.as_ref().unwrap();
         assert_eq!(below.reduction, Reduction::Tree { stage: 3 });
-        assert!(matches!(below.kind, NetworkKind::Bus(Channels::PerTensor(_))));
+        assert!(matches!(below.kind, NetworkKind::Bus(Channels::OneForAll(_))));
         assert_eq!(record.mapping.levels[0].spatial, [SpatialLoop(Dim::K, 2, Axis::X)]);
         assert_eq!(record.mapping.levels[1].keeps, TensorSet::from_iter([Tensor::Weights]));
     }
