@@ -61,6 +61,9 @@ pub(crate) struct Args {
     /// Write the result to a file, which appears when it is complete [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write the mappings that were simulated to a RON file that --mapping reads.
+    #[arg(long, value_name = "FILE")]
+    save_mappings: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -80,6 +83,11 @@ const DEFAULT_SCHEDULER: &str = "greedy";
 pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
     let plan = Plan::resolve(args)?;
     let destination = Destination::prepare(args.output.as_deref())?;
+    let mappings = args
+        .save_mappings
+        .as_deref()
+        .map(|path| Destination::prepare(Some(path)))
+        .transpose()?;
     let threads = args
         .threads
         .unwrap_or_else(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
@@ -103,6 +111,9 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         Format::Json => report.to_json().map_err(|error| error.to_string()),
         Format::Csv => report.to_csv().map_err(|error| error.to_string()),
     };
+    if let Some(destination) = mappings {
+        destination.write(&report.mappings().to_ron())?;
+    }
     // The table says itself what failed, if the user gets to see it.
     if !(args.format == Format::Human && args.output.is_none()) {
         for failed in &report.failed {

@@ -57,7 +57,7 @@ impl Report {
             "count".into(),
             "MACs".into(),
             "cycles".into(),
-            "utilization".into(),
+            "util".into(),
             "busy".into(),
             "largest stall".into(),
             "energy [µJ]".into(),

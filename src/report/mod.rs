@@ -9,7 +9,7 @@ mod totals;
 
 use std::collections::BTreeMap;
 
-use cyclonest_arch::{Accelerator, Accesses, Counts, Mapping, Passes};
+use cyclonest_arch::{Accelerator, Accesses, Counts, Mapping, Mappings, Passes};
 use cyclonest_sim::{Outcome, StallReason, Values};
 use cyclonest_workloads::{DistinctLayer, Problem, Tensor, TensorMap};
 use serde::Serialize;
@@ -130,6 +130,22 @@ impl Report {
             layers,
             failed,
         })
+    }
+
+    /// The mappings of the layers that have a result.
+    pub(crate) fn mappings(&self) -> Mappings {
+        Mappings {
+            schema: 1,
+            arch: self.arch.clone(),
+            network: self.network.clone(),
+            scheduler: self.scheduler.clone(),
+            seed: self.seed,
+            layers: self
+                .layers
+                .iter()
+                .map(|layer| (layer.name.clone(), layer.mapping.clone()))
+                .collect(),
+        }
     }
 
     /// True if every layer has a result and no result contradicts the direct convolution.

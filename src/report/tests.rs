@@ -41,7 +41,7 @@ fn layer(arch: &Accelerator, name: &str, count: u64, values: Values) -> LayerRep
         name: name.into(),
         count,
         names: vec![name.into()],
-        problem: Problem::new(bounds.clone()),
+        problem: Problem::new(bounds),
     };
     let levels = ["DRAM", "PE"].map(|level| LevelMapping {
         level: level.into(),

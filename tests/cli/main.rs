@@ -2,6 +2,7 @@
 
 mod broken;
 mod names;
+mod readme;
 mod show;
 mod simulate;
 mod validate;

@@ -198,6 +198,17 @@ fn layers_without_a_mapping_in_the_file_are_mapped_by_the_named_scheduler() {
 }
 
 #[test]
+fn saved_mappings_give_the_same_result_when_they_are_read_again() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("mappings.ron");
+    let arguments = "--arch simba --network alexnet --channels-divide 16";
+    let scheduled = json(&format!("{arguments} --save-mappings {}", file.display()));
+    let read = json(&format!("{arguments} --mapping {}", file.display()));
+    assert_eq!(scheduled["totals"], read["totals"]);
+    assert_eq!(list(&read, "layers")[0]["mapped_by"], "file");
+}
+
+#[test]
 fn a_file_gets_the_bytes_of_standard_output() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let target = folder.path().join("result.csv");
