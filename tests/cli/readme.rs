@@ -7,7 +7,10 @@ fn sample(heading: &str) -> Vec<&'static str> {
     let readme = include_str!("../../README.md");
     let after = readme.split_once(heading).expect("the heading").1;
     let block = after.split("```").nth(1).expect("a fenced block");
-    block.lines().filter(|line| !line.is_empty() && !line.contains('…')).collect()
+    block
+        .lines()
+        .filter(|line| !line.is_empty() && !line.contains('…'))
+        .collect()
 }
 
 #[test]
@@ -16,7 +19,10 @@ fn the_sample_output_is_real() {
     assert!(sample.len() > 8);
     let output = stdout(&cyclonest("simulate --arch simba --network resnet50"));
     for line in sample {
-        assert!(output.lines().any(|printed| printed == line), "not printed any more: {line}\n\n{output}");
+        assert!(
+            output.lines().any(|printed| printed == line),
+            "not printed any more: {line}\n\n{output}"
+        );
     }
 }
 
@@ -27,7 +33,10 @@ fn every_command_of_the_readme_is_known() {
     let mut count = 0;
     for command in commands {
         let words = command.split_whitespace().take_while(|word| !word.starts_with('#'));
-        let subcommands: Vec<&str> = words.clone().take_while(|word| word.chars().all(|c| c.is_ascii_lowercase())).collect();
+        let subcommands: Vec<&str> = words
+            .clone()
+            .take_while(|word| word.chars().all(|c| c.is_ascii_lowercase()))
+            .collect();
         let subcommand = subcommands.first().expect("a subcommand");
         let help = stdout(&cyclonest(&format!("{subcommand} --help")));
         assert!(help.contains("Usage: cyclonest"), "{command}");
