@@ -1,6 +1,6 @@
 //! Networks in RON: what is read, and what is said about networks that are broken.
 
-use cyclonest_workloads::{Network, Padding, bundled, op::Op};
+use cyclonest_workloads::{Network, Padding, Scale, bundled, op::Op};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
@@ -294,4 +294,36 @@ proptest! {
             prop_assert!(errors.into_iter().all(|error| error.position.is_some()));
         }
     }
+}
+
+#[test]
+fn a_recurrent_product_counts_once_per_time_step() {
+    let network = Network::from_ron(
+        r#"Network(name: "n", inputs: { "words": [25, 1, 32] }, nodes: [(name: "lstm", op: Lstm(hidden: 32, layers: 2))])"#,
+    )
+    .expect("valid");
+    let distinct = network.distinct();
+    let counts: Vec<_> = distinct
+        .iter()
+        .map(|layer| (layer.name.as_str(), layer.count))
+        .collect();
+    assert_eq!(counts, [("lstm.layer0.input", 2), ("lstm.layer0.recurrent", 50)]);
+    assert_eq!(distinct[1].names, ["lstm.layer0.recurrent", "lstm.layer1.recurrent"]);
+    assert_eq!(network.macs(), 2 * 25 * 128 * (32 + 32));
+}
+
+#[test]
+fn scaled_groups_divide_the_scaled_channels() {
+    let network = Network::from_ron(&network(
+        r#"(name: "a", op: Conv(out: 12, kernel: 1)), (name: "b", op: Conv(out: 16, kernel: 1, groups: 4)),"#,
+    ))
+    .expect("valid");
+    // 3 channels in, 4 out: no group fits both.
+    let scaled = network
+        .scaled(Scale {
+            divide_channels: 4,
+            batch: None,
+        })
+        .expect("scales");
+    assert_eq!(scaled.macs(), 64 * (3 * 4 + 4 * 3));
 }

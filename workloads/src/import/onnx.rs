@@ -20,7 +20,9 @@
 mod build;
 mod convert;
 mod evaluate;
+mod moves;
 mod node;
+mod products;
 mod proto;
 #[cfg(test)]
 mod tests;

@@ -49,7 +49,7 @@ pub struct Node {
 }
 
 /// A loop nest that the network executes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerWork {
     /// The node's name, with a suffix if the node is lowered to several nests (`up1.phase_0_1`, `lstm.recurrent`).
     pub name: String,
