@@ -19,6 +19,17 @@ pub struct Options {
     pub check_values: bool,
     /// Seed of the integers.
     pub seed: u64,
+    /// A fault to inject, for tests of the checks themselves.
+    pub fault: Option<Fault>,
+}
+
+/// A fault of the simulated machine. Transfers are numbered in the order of their requests, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// This transfer arrives without its data: the data check must notice.
+    DropData(u64),
+    /// This transfer never arrives: the machine must come to a deadlock that is reported.
+    LoseTransfer(u64),
 }
 
 /// Why a simulation has no outcome.
@@ -47,10 +58,14 @@ pub fn simulate(
     mapping: &Mapping,
     options: Options,
 ) -> Result<Outcome, SimError> {
+    if arch.event_level() == 0 {
+        return Err(SimError::Invalid(vec![
+            "the PE level must not be the outermost level".into(),
+        ]));
+    }
     let violations = mapping.check(problem, arch);
     if !violations.is_empty() {
         return Err(SimError::Invalid(violations.iter().map(ToString::to_string).collect()));
     }
-    let _ = options;
-    engine::Built::new(problem, arch, mapping)?.run(arch)
+    engine::Built::new(problem, arch, mapping, options)?.run(arch)
 }

@@ -216,6 +216,7 @@ impl Plan {
             options: Options {
                 check_values: args.check_values,
                 seed: args.seed,
+                fault: None,
             },
         })
     }

@@ -12,10 +12,11 @@ use super::components::{
 };
 use super::stall::Blame;
 use super::traffic::TrafficCounters;
+use super::values::Data;
 use crate::plan::cursor::Cursor;
 use crate::plan::{Plan, Tile};
 use crate::wheel::Wheel;
-use crate::{Cycle, SimError};
+use crate::{Cycle, Fault, Options, SimError};
 
 /// Which resource serves what.
 #[derive(Debug)]
@@ -337,7 +338,12 @@ impl Wiring {
 }
 
 /// Builds the world of a mapped layer.
-pub(crate) fn world(problem: &Problem, arch: &Accelerator, mapping: &Mapping) -> Result<World, SimError> {
+pub(crate) fn world(
+    problem: &Problem,
+    arch: &Accelerator,
+    mapping: &Mapping,
+    options: Options,
+) -> Result<World, SimError> {
     let plan = Plan::new(problem, arch, mapping);
     let wiring = Wiring::new(arch, &plan);
     let mut world = World::new();
@@ -374,9 +380,16 @@ pub(crate) fn world(problem: &Problem, arch: &Accelerator, mapping: &Mapping) ->
         candidates: Vec::new(),
         openable: std::collections::BinaryHeap::new(),
         ready_pes: Vec::new(),
+        data: options.check_values.then(|| Data::new(options.seed, options.fault)),
         counts: Counts::new(arch),
         traffic: TrafficCounters::new(levels),
         blame: Blame::new(levels),
+        values: crate::Values::NotChecked,
+        deadlock: None,
+        lose: match options.fault {
+            Some(Fault::LoseTransfer(number)) => Some(number),
+            _ => None,
+        },
         last_arrival: Cycle(0),
         events: 0,
         transfer_count: 0,
@@ -419,6 +432,7 @@ fn wire(plan: &Plan, wiring: &Wiring, arch: &Accelerator, mapping: &Mapping) -> 
                     arrived: outermost,
                     slotted: outermost,
                     done: 0,
+                    draining: 0,
                     drained: 0,
                     closing: VecDeque::new(),
                     offered: false,
@@ -429,6 +443,7 @@ fn wire(plan: &Plan, wiring: &Wiring, arch: &Accelerator, mapping: &Mapping) -> 
                             ..Record::default()
                         })
                         .collect(),
+                    retained: None,
                 });
             }
         }

@@ -8,6 +8,7 @@ use specs::{Component, DenseVecStorage};
 
 use crate::Cycle;
 use crate::engine::stall::Timeline;
+use crate::engine::values::Content;
 use crate::plan::Tile;
 use crate::plan::cursor::{Cursor, Steps};
 
@@ -60,7 +61,6 @@ pub(crate) struct Record {
     pub(crate) unused_from: u64,
     /// Ordinal of the parent's residency that it comes from.
     pub(crate) parent: u64,
-    pub(crate) tile: Tile,
     /// Elements that are moved for it.
     pub(crate) new: u64,
     /// Number of its group (operands) or visit (outputs) in the sequencer.
@@ -83,6 +83,8 @@ pub(crate) struct Record {
     pub(crate) resident: bool,
     pub(crate) settled: bool,
     pub(crate) released: bool,
+    /// Its elements, in a data check.
+    pub(crate) content: Option<Box<Content>>,
     /// What held it up, until it was resident.
     pub(crate) timeline: Timeline,
 }
@@ -108,6 +110,8 @@ pub(crate) struct Store {
     /// Residencies that have (had) a slot; the ones after them wait in the FIFO.
     pub(crate) slotted: u64,
     pub(crate) done: u64,
+    /// Residencies that have been read for their drain, in a data check.
+    pub(crate) draining: u64,
     pub(crate) drained: u64,
     /// Residencies whose last child transfer is leaving the read port.
     pub(crate) closing: VecDeque<u64>,
@@ -115,6 +119,8 @@ pub(crate) struct Store {
     pub(crate) offered: bool,
     pub(crate) first: u64,
     pub(crate) records: VecDeque<Record>,
+    /// Content of the last residency that lost its slot, with its ordinal: a halo may still be kept from it.
+    pub(crate) retained: Option<(u64, Box<Content>)>,
 }
 
 impl Component for Store {
@@ -400,6 +406,8 @@ pub(crate) enum Cargo {
 #[derive(Debug, Clone)]
 pub(crate) struct Transfer {
     pub(crate) cargo: Cargo,
+    /// Position among all transfers, in the order of the requests.
+    pub(crate) number: u64,
     /// Residency that a fetch opens.
     pub(crate) ordinal: u64,
     pub(crate) sequencer: SequencerId,

@@ -50,7 +50,7 @@ impl Engine<'_> {
     }
 
     /// The first operand that the PE's step is missing, in the order of blame.
-    fn missing(&self, id: PeId) -> Option<usize> {
+    pub(super) fn missing(&self, id: PeId) -> Option<usize> {
         let pe = &self.pes[id.at()];
         if pe.computing || pe.cursor.finished {
             return None;
@@ -84,6 +84,12 @@ impl Engine<'_> {
         let class = &mut self.s.plan.bursts.classes[class as usize];
         class.times += 1;
         let cycles = class.cycles;
+        if self.s.data.is_some() {
+            let (low, [o, w, i]) = (pe.cursor.low, pe.needs.map(|n| (n.store, n.next.wrapping_sub(1))));
+            let inputs = pe.needs[2].used.then_some(i);
+            self.compute_values(&low, o, w, inputs);
+        }
+        let pe = &mut self.pes[id.at()];
         pe.computing = true;
         pe.busy += cycles;
         self.s.wheel.push(now + cycles.max(1), Event::BurstEnd(id));
@@ -135,6 +141,7 @@ impl Engine<'_> {
             }
         } else {
             self.stores[store.at()].record_mut(ordinal).released = true;
+            self.retire_content(store, ordinal);
             self.slot_freed(store);
         }
     }

@@ -6,23 +6,25 @@
 mod build;
 pub(crate) mod components;
 mod compute;
+mod deadlock;
 mod request;
 mod sequence;
 pub(crate) mod stall;
 mod traffic;
 mod transfer;
+pub(crate) mod values;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use cyclonest_arch::{Accelerator, Counts, Mapping};
-use cyclonest_workloads::Problem;
+use cyclonest_workloads::{Problem, Tensor};
 use specs::{RunNow, System, World, WorldExt, Write, WriteStorage};
 
 use crate::outcome::{Outcome, StallReason, Values};
 use crate::plan::Plan;
 use crate::wheel::Wheel;
-use crate::{Cycle, SimError};
+use crate::{Cycle, Options, SimError};
 use components::{Pe, PeId, Resource, Sequencer, SequencerId, Shape, ShapeId, Store, StoreId, Transfer, TransferId};
 use stall::Blame;
 use traffic::TrafficCounters;
@@ -69,9 +71,14 @@ pub(crate) struct Shared {
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) openable: BinaryHeap<Reverse<(usize, StoreId)>>,
     pub(crate) ready_pes: Vec<PeId>,
+    pub(crate) data: Option<values::Data>,
     pub(crate) counts: Counts,
     pub(crate) traffic: TrafficCounters,
     pub(crate) blame: Blame,
+    pub(crate) values: Values,
+    pub(crate) deadlock: Option<String>,
+    /// Transfer that never arrives, to test the detection of deadlocks.
+    pub(crate) lose: Option<u64>,
     pub(crate) last_arrival: Cycle,
     pub(crate) events: u64,
     pub(crate) transfer_count: u64,
@@ -92,7 +99,9 @@ pub(crate) struct Built {
 }
 
 /// The hot loop as a system.
-struct Run;
+struct Run {
+    arch: Accelerator,
+}
 
 impl<'a> System<'a> for Run {
     type SystemData = (
@@ -113,19 +122,29 @@ impl<'a> System<'a> for Run {
         };
         engine.start();
         engine.run();
+        if engine.pes.iter().all(|pe| pe.cursor.finished) && engine.outputs_arrived() {
+            engine.s.values = engine.verdict();
+        } else {
+            engine.s.deadlock = Some(engine.chain_of_blame(&self.arch));
+        }
     }
 }
 
 impl Built {
-    pub(crate) fn new(problem: &Problem, arch: &Accelerator, mapping: &Mapping) -> Result<Self, SimError> {
+    pub(crate) fn new(
+        problem: &Problem,
+        arch: &Accelerator,
+        mapping: &Mapping,
+        options: Options,
+    ) -> Result<Self, SimError> {
         Ok(Built {
-            world: build::world(problem, arch, mapping)?,
+            world: build::world(problem, arch, mapping, options)?,
         })
     }
 
     /// Runs to the end and reduces the columns to an outcome.
     pub(crate) fn run(mut self, arch: &Accelerator) -> Result<Outcome, SimError> {
-        let mut system = Run;
+        let mut system = Run { arch: arch.clone() };
         system.run_now(&self.world);
         self.outcome(arch)
     }
@@ -136,11 +155,8 @@ impl Built {
         let mut shared = self.world.write_resource::<Option<Shared>>();
         let s = shared.as_mut().expect("inserted when the world was built");
         let (resources, pes) = (resources.as_mut_slice(), pes.as_mut_slice());
-        if let Some(pe) = pes.iter().position(|pe| !pe.cursor.finished) {
-            return Err(SimError::Deadlock {
-                cycle: s.now.0,
-                chain: format!("PE {pe} has work left"),
-            });
+        if let Some(chain) = s.deadlock.take() {
+            return Err(SimError::Deadlock { cycle: s.now.0, chain });
         }
         let cycles = s.last_arrival.0;
         let physical = arch.instances(arch.event_level());
@@ -169,7 +185,7 @@ impl Built {
             stall_cycles,
             counts: s.counts.clone(),
             occupancy,
-            values: Values::NotChecked,
+            values: s.values.clone(),
             events: s.events,
             transfers: s.transfer_count,
         })
@@ -179,6 +195,7 @@ impl Built {
 impl Engine<'_> {
     /// Generates the first residencies and makes the first requests, at cycle 0.
     fn start(&mut self) {
+        self.load_values();
         for sequencer in 0..self.sequencers.len() {
             let id = SequencerId(sequencer as u32);
             for feed in 0..self.sequencers[sequencer].feeds.len() {
@@ -192,6 +209,12 @@ impl Engine<'_> {
         }
         self.sweep();
         self.start_bursts();
+    }
+
+    /// True if every output has reached the outermost level.
+    fn outputs_arrived(&self) -> bool {
+        let outermost = self.stores.iter().find(|s| s.level == 0 && s.tensor == Tensor::Outputs);
+        outermost.is_some_and(|s| s.record(0).outstanding == 0)
     }
 
     /// The event loop.

@@ -84,8 +84,8 @@ impl Engine<'_> {
     fn candidate(&self, id: SequencerId, fills: u8, step: u64, group: u64, stream: u32) -> Candidate {
         let q = &self.sequencers[id.at()];
         let tensor = match q.tensor {
-            Tensor::Outputs => 0,
-            Tensor::Inputs => 1,
+            Tensor::Inputs => 0,
+            Tensor::Outputs => 1,
             Tensor::Weights => 2,
         };
         Candidate {
@@ -211,6 +211,7 @@ impl Engine<'_> {
             shape,
             elements,
             bits: self.s.wiring.bits(tensor, false),
+            number: self.s.transfer_count,
             stage: 0,
             tail: Cycle(0),
             hops: Vec::new(),
@@ -265,6 +266,7 @@ impl Engine<'_> {
             shape,
             elements,
             bits: self.s.wiring.bits(Tensor::Outputs, true),
+            number: self.s.transfer_count,
             stage: 0,
             tail: Cycle(0),
             hops: Vec::new(),
@@ -297,6 +299,7 @@ impl Engine<'_> {
             shape,
             elements,
             bits: self.s.wiring.bits(Tensor::Outputs, !last),
+            number: self.s.transfer_count,
             stage: 0,
             tail: Cycle(0),
             hops: Vec::new(),
@@ -330,6 +333,7 @@ impl Engine<'_> {
         let drain = matches!(transfer.cargo, Cargo::Drain { .. });
         let (sequencer, elements) = (transfer.sequencer, transfer.elements);
         let id = self.s.transfer(transfer);
+        self.load_transfer(id);
         let left = self.enter_stage(id).max(self.s.now + 1);
         if drain {
             let store = self.s.shape(self.s.transfers[id.at()].shape).stores[0];

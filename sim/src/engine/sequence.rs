@@ -1,9 +1,10 @@
 //! Residencies, groups and visits, generated in step order as they are needed (rules 1, 3, 4, 5, 10, 17).
 
-use cyclonest_workloads::{Dim, DimMap};
+use cyclonest_workloads::{Dim, DimMap, Tensor};
 
 use super::Engine;
 use super::components::{DrainStream, Flow, Group, Record, SequencerId, ShapeId, StoreId, Visit};
+use super::values::blank;
 use crate::Cycle;
 use crate::plan::Tile;
 
@@ -172,9 +173,9 @@ impl Engine<'_> {
                 first_step: rank,
                 unused_from: u64::MAX,
                 parent: q.parent_ordinal,
-                tile,
                 new,
                 group: q.first + q.groups.len() as u64 + group as u64,
+                content: self.s.data.is_some().then(|| blank(plan, tensor, level, &low)),
                 ..Record::default()
             });
             store.generated += 1;
@@ -274,18 +275,21 @@ impl Engine<'_> {
         let previous_pending = previous.is_some_and(|v| (q.visits[v].arrived as usize) < q.visits[v].streams.len());
         for (stream, (_, members)) in classes.iter().enumerate() {
             for &m in members {
-                let feed = &mut self.sequencers[id.at()].feeds[m as usize];
+                let q = &mut self.sequencers[id.at()];
+                let (level, cursor) = (q.level, q.cursor.low);
+                let feed = &mut q.feeds[m as usize];
+                let low = DimMap::from_fn(|d| cursor[d] + feed.offset[d]);
                 feed.group = number;
                 let store = &mut self.stores[feed.store.at()];
                 store.records.push_back(Record {
                     first_step: rank,
                     unused_from: u64::MAX,
                     parent: parent_ordinal,
-                    tile,
                     new: tile.elements,
                     group: number,
                     stream: stream as u32,
                     fetched: fetcher == Some(m),
+                    content: (self.s.data.is_some()).then(|| blank(&self.s.plan, Tensor::Outputs, level, &low)),
                     ..Record::default()
                 });
                 store.generated += 1;

@@ -78,7 +78,9 @@ impl Engine<'_> {
         let left = start + occupancy;
         if final_stage {
             let at = t.tail.max(now + 1);
-            self.s.wheel.push(at, Event::Arrive(id));
+            if self.s.lose != Some(t.number) {
+                self.s.wheel.push(at, Event::Arrive(id));
+            }
         } else {
             let at = (start + stage.latency).max(now + 1);
             t.stage += 1;
@@ -104,7 +106,12 @@ impl Engine<'_> {
                     self.arrive_at(store, id);
                 }
             }
-            Cargo::Drain { .. } => self.drain_arrives(sequencer, group, elements),
+            Cargo::Drain { .. } => {
+                let q = &self.sequencers[sequencer.at()];
+                let (parent, ordinal) = (q.parent, q.visit(group).parent);
+                self.unload_drain(id, parent, ordinal);
+                self.drain_arrives(sequencer, group, elements);
+            }
         }
         self.s.idle_transfers.push(id);
     }
@@ -136,6 +143,7 @@ impl Engine<'_> {
             }
             timeline.until(now, in_flight);
         }
+        self.unload_into(transfer, id, ordinal);
         let store = &mut self.stores[id.at()];
         if !is_fetch {
             store.arrived += 1;
@@ -210,6 +218,7 @@ impl Engine<'_> {
         let store = &mut self.stores[id.at()];
         let ordinal = store.closing.pop_front().expect("one event per closing residency");
         store.record_mut(ordinal).released = true;
+        self.retire_content(id, ordinal);
         self.slot_freed(id);
     }
 
@@ -233,6 +242,7 @@ impl Engine<'_> {
             let ordinal = self.stores[store.at()].drained;
             self.stores[store.at()].drained += 1;
             self.stores[store.at()].record_mut(ordinal).released = true;
+            self.retire_content(store, ordinal);
             self.slot_freed(store);
         }
     }

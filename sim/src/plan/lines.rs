@@ -113,6 +113,11 @@ impl Lines {
         self.sets[set as usize].len() as u64
     }
 
+    /// The lines of a set, sorted.
+    pub(crate) fn members(&self, set: LineSet) -> &[u32] {
+        &self.sets[set as usize]
+    }
+
     /// The intersection of two sets.
     pub(crate) fn meet(&mut self, a: LineSet, b: LineSet) -> LineSet {
         if a == b {
