@@ -248,6 +248,7 @@ fn a_pool_rounds_up_only_for_windows_that_start_in_the_input() {
     };
     assert_eq!(shape("MaxPool(kernel: 3, stride: 2)"), [1, 4, 3, 3]);
     assert_eq!(shape("MaxPool(kernel: 3, stride: 2, ceil: true)"), [1, 4, 4, 4]);
+    assert_eq!(shape("MaxPool(kernel: 9, stride: 2, ceil: true)"), [1, 4, 1, 1]);
     // The fourth window would start at row 8 + 1 of 8 rows and a border of 1.
     assert_eq!(shape("MaxPool(kernel: 2, stride: 3, pad: 1)"), [1, 4, 3, 3]);
     assert_eq!(shape("MaxPool(kernel: 2, stride: 3, pad: 1, ceil: true)"), [1, 4, 3, 3]);
@@ -310,6 +311,12 @@ fn a_recurrent_product_counts_once_per_time_step() {
     assert_eq!(counts, [("lstm.layer0.input", 2), ("lstm.layer0.recurrent", 50)]);
     assert_eq!(distinct[1].names, ["lstm.layer0.recurrent", "lstm.layer1.recurrent"]);
     assert_eq!(network.macs(), 2 * 25 * 128 * (32 + 32));
+
+    let batched = network.scaled(Scale {
+        divide_channels: 1,
+        batch: Some(8),
+    });
+    assert_eq!(batched.expect("scales").inputs()[0].shape, [25, 8, 32]);
 }
 
 #[test]

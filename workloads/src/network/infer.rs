@@ -228,7 +228,7 @@ fn convolution(conv: &Conv, input: &[u64]) -> Result<Shape, String> {
     let map = feature_map(input)?;
     divides(conv.groups, map.channels, "input channels")?;
     divides(conv.groups, conv.out, "output channels")?;
-    let rows = Axis1 {
+    let rows = Sliding {
         size: map.rows,
         before: conv.pad.top,
         after: conv.pad.bottom,
@@ -236,7 +236,7 @@ fn convolution(conv: &Conv, input: &[u64]) -> Result<Shape, String> {
         stride: conv.stride.0,
         dilation: conv.dilation.0,
     };
-    let columns = Axis1 {
+    let columns = Sliding {
         size: map.columns,
         before: conv.pad.left,
         after: conv.pad.right,
@@ -252,7 +252,7 @@ fn convolution(conv: &Conv, input: &[u64]) -> Result<Shape, String> {
 
 fn pooled(pool: &Pool, input: &[u64]) -> Result<Shape, String> {
     let map = feature_map(input)?;
-    let rows = Axis1 {
+    let rows = Sliding {
         size: map.rows,
         before: pool.pad.top,
         after: pool.pad.bottom,
@@ -260,7 +260,7 @@ fn pooled(pool: &Pool, input: &[u64]) -> Result<Shape, String> {
         stride: pool.stride.0,
         dilation: pool.dilation.0,
     };
-    let columns = Axis1 {
+    let columns = Sliding {
         size: map.columns,
         before: pool.pad.left,
         after: pool.pad.right,
@@ -275,7 +275,7 @@ fn pooled(pool: &Pool, input: &[u64]) -> Result<Shape, String> {
 }
 
 /// Sliding windows along one axis.
-struct Axis1 {
+struct Sliding {
     size: u64,
     before: u64,
     after: u64,
@@ -284,11 +284,15 @@ struct Axis1 {
     dilation: u64,
 }
 
-impl Axis1 {
-    /// How many windows fit: ⌊(size + padding − extent) ÷ stride⌋ + 1.
+impl Sliding {
+    /// How many windows fit: ⌊(size + padding − extent) ÷ stride⌋ + 1, or rounded up.
     fn windows(&self, what: &str, ceil: bool) -> Result<u64, String> {
         let padded = checked_sum(&[self.size, self.before, self.after])?;
         let extent = extent(self.kernel, self.dilation)?;
+        if ceil && padded < extent && extent - padded < self.stride {
+            // Rounded up, the one window reaches over the end.
+            return Ok(1);
+        }
         let room = padded
             .checked_sub(extent)
             .ok_or_else(|| format!("the window spans {extent} {what}, but the input has {padded} with its padding"))?;
@@ -508,4 +512,82 @@ pub(crate) fn show(shape: &[u64]) -> String {
         return "a scalar".to_owned();
     }
     shape.iter().map(u64::to_string).collect::<Vec<_>>().join("×")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{broadcast, infer};
+    use crate::network::op::{ConvTranspose, Op, Pool};
+    use crate::{Padding, Pair};
+
+    /// Windows along an axis, one by one: those that fit, or with `ceil` those up to the first that reaches the end. One
+    /// that starts in the padding behind the input is left out, as the definition of ONNX has it.
+    fn windows(size: u64, before: u64, after: u64, extent: u64, stride: u64, ceil: bool) -> u64 {
+        let padded = size + before + after;
+        let fits = |w: &u64| w * stride + extent <= padded;
+        if !ceil {
+            return (0..).take_while(fits).count() as u64;
+        }
+        if extent >= padded + stride {
+            return 0;
+        }
+        let last = (0..).find(|w| w * stride + extent >= padded).expect("ends");
+        if last * stride < size + before { last + 1 } else { last }
+    }
+
+    proptest! {
+        #[test]
+        fn pools_have_the_windows_that_fit(
+            size in 1_u64..16, kernel in 1_u64..6, stride in 1_u64..5, dilation in 1_u64..3,
+            before in 0_u64..4, after in 0_u64..4, ceil in any::<bool>(),
+        ) {
+            let pool = Pool {
+                kernel: Pair(kernel, 1),
+                stride: Pair(stride, 1),
+                dilation: Pair(dilation, 1),
+                pad: Padding { top: before, bottom: after, left: 0, right: 0 },
+                ceil,
+            };
+            let expected = windows(size, before, after, (kernel - 1) * dilation + 1, stride, ceil);
+            match infer(&Op::MaxPool(pool), &[&[1, 1, size, 1]]) {
+                Ok(shape) => prop_assert_eq!(shape[2], expected),
+                Err(message) => prop_assert_eq!(expected, 0, "{}", message),
+            }
+        }
+
+        #[test]
+        fn a_transposed_convolution_ends_where_its_last_product_lands(
+            size in 1_u64..9, kernel in 1_u64..5, stride in 1_u64..5, dilation in 1_u64..4,
+        ) {
+            let conv = ConvTranspose {
+                out: 1,
+                kernel: Pair(kernel, 1),
+                stride: Pair(stride, 1),
+                dilation: Pair(dilation, 1),
+                pad: Padding::default(),
+                output_pad: Pair(0, 0),
+                groups: 1,
+            };
+            let lands = (0..size).flat_map(|i| (0..kernel).map(move |k| i * stride + k * dilation));
+            let shape = infer(&Op::ConvTranspose(conv), &[&[1, 1, size, 1]]).expect("fits");
+            prop_assert_eq!(Some(shape[2]), lands.max().map(|last| last + 1));
+        }
+
+        #[test]
+        fn broadcasting_is_symmetric_and_keeps_the_larger_size(
+            a in proptest::collection::vec(1_u64..4, 0..4), b in proptest::collection::vec(1_u64..4, 0..4),
+        ) {
+            let both = broadcast(&a, &b);
+            prop_assert_eq!(both.is_ok(), broadcast(&b, &a).is_ok());
+            if let Ok(shape) = both {
+                prop_assert_eq!(shape.len(), a.len().max(b.len()));
+                for operand in [&a, &b] {
+                    let tail = &shape[shape.len() - operand.len()..];
+                    prop_assert!(operand.iter().zip(tail).all(|(&size, &full)| size == full || size == 1));
+                }
+            }
+        }
+    }
 }

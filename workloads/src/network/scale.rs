@@ -3,7 +3,7 @@
 use super::error::NetworkErrors;
 use super::infer;
 use super::op::{Conv, ConvTranspose, Op};
-use super::{Draft, DraftNode, Input, Network, assemble};
+use super::{Draft, DraftNode, Input, Network, Node, assemble};
 
 /// How a network is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Scale {
     /// What the output channels, output features and hidden features of every multiplying node are divided by,
     /// rounded up, and those of the network's inputs if they are more than four: an image keeps its colours.
     pub divide_channels: u64,
-    /// Batch of every network input (its axis 0); `None` leaves it as it is.
+    /// Batch of every network input (axis 0, for the sequence of an LSTM axis 1); `None` leaves it as it is.
     pub batch: Option<u64>,
 }
 
@@ -51,8 +51,9 @@ impl Network {
         }
         let mut inputs = self.inputs.clone();
         for input in &mut inputs {
-            if let (Some(batch), Some(first)) = (scale.batch, input.shape.first_mut()) {
-                *first = batch;
+            let batch_axis = usize::from(self.readers(input).any(|node| matches!(node.op, Op::Lstm(_))));
+            if let (Some(batch), Some(size)) = (scale.batch, input.shape.get_mut(batch_axis)) {
+                *size = batch;
             }
             if let Some(features) = self.feature_axis(input).and_then(|axis| input.shape.get_mut(axis))
                 && *features > COLOURS
@@ -94,10 +95,13 @@ impl Network {
 }
 
 impl Network {
+    fn readers(&self, input: &Input) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|node| node.inputs.contains(&input.name))
+    }
+
     /// The axis of a network input that its readers sum over: the channels of a convolution, the last axis of a GEMM.
     fn feature_axis(&self, input: &Input) -> Option<usize> {
-        let mut readers = self.nodes.iter().filter(|node| node.inputs.contains(&input.name));
-        readers.find_map(|node| match node.op {
+        self.readers(input).find_map(|node| match node.op {
             Op::Conv(_) | Op::ConvTranspose(_) => Some(1),
             Op::Linear(_) | Op::MatMul(_) | Op::Lstm(_) => input.shape.len().checked_sub(1),
             _ => None,
