@@ -4,14 +4,23 @@
 //! moves one window over time, and `Cluster(n)` groups n instances into one: what follows describes the inside of a
 //! group. A directive further up is a loop further out.
 //!
+//! [`lower()`] turns a dataflow into loops, [`raise()`] a mapping into directives; [`Style`] has the five dataflow styles of the paper for any layer and
+//! number of PEs, and [`figures`] the small dataflows with which it explains the notation.
 
+pub mod figures;
+mod lower;
 mod parse;
+mod raise;
+mod templates;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use lower::{ClusterLoops, LowerError, Lowered, lower};
 pub use parse::parse;
+pub use raise::{RaiseError, Raised, raise};
+pub use templates::{Style, Undescribable, describe};
 
 /// A dimension in the notation. Inputs are indexed by rows Y and columns X of the *input*, outputs by Y' and X'.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -20,6 +20,7 @@
 //! - Fewer PEs than one cluster needs, or a case in which nothing is computed, make it divide by zero; a stationary
 //!   tensor that is made to advance ends it. Here these are errors that say so ([`MaestroError`]).
 
+mod adapter;
 mod analyze;
 mod cases;
 mod cost;
@@ -28,6 +29,7 @@ mod reuse;
 
 use cyclonest_arch::directives::{Layer, Var};
 
+pub use adapter::{MaestroModel, machine};
 pub use analyze::{Delays, Evaluation, TensorCosts};
 pub use cost::{Area, Power};
 
