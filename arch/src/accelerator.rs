@@ -24,7 +24,9 @@ pub struct Accelerator {
     pub event_level: Option<String>,
     /// The lanes below the innermost level.
     pub compute: Compute,
-    /// Where each constant comes from, by its path (`"GB.size"`, `"DRAM.latency"`, `"compute.depth"`).
+    /// Where each constant comes from, by its path (`"GB.size"`, `"DRAM.latency"`, `"compute.depth"`; see
+    /// [`Accelerator::constants`]). An entry also stands for every path that goes on behind it: `"GB.below.down"` for
+    /// `"GB.below.down.width"`; the longest entry counts.
     #[serde(default)]
     pub sources: BTreeMap<String, Source>,
 }

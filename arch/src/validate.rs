@@ -147,7 +147,7 @@ impl Check {
                 ),
             );
         }
-        if outermost.mesh != (1, 1) && outermost.fanout() != 0 {
+        if outermost.mesh != (1, 1) && outermost.mesh.0 != 0 && outermost.mesh.1 != 0 {
             self.add(
                 "levels[0].mesh",
                 format!(
