@@ -5,6 +5,9 @@
 //! loops of each level in the order that moves least. Several starting points are tried, since a buffer that one
 //! dimension has filled has no room for another: filter taps and channels first, rows and columns first, and no
 //! preference. No random choice is made.
+//!
+//! What is lowered is always latency, whatever objective the request names; an oracle, if there is one, only judges
+//! the result. Budget and seed are not used.
 
 mod estimate;
 mod spatial;
