@@ -1,5 +1,6 @@
 //! Discrete-event, cycle-level simulation of a mapped layer.
 
+pub mod streaming;
 mod cycle;
 mod engine;
 mod outcome;

@@ -4,6 +4,7 @@
 //! `expected` and `got`; the last line of a report is `N passed, N failed`.
 
 pub mod maestro;
+pub mod finn;
 pub mod samo;
 pub mod timeloop;
 pub mod timing;

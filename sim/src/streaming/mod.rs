@@ -1,0 +1,12 @@
+//! Simulation of streaming pipelines: stages with valid/ready handshakes, cycle by cycle.
+//!
+//! The hot loop is one specs system over columns of stages and links. In each cycle only the stages step that a
+//! neighbour or their own timer has woken, readers before writers; when nobody is awake, time jumps to the next
+//! timer. Where the whole state recurs at the end of a frame, the frames between are skipped exactly.
+
+mod engine;
+mod stage;
+mod values;
+
+pub use engine::{FrameTimes, LinkReport, Options, PipelineError, PipelineOutcome, StageReport, simulate, simulate_values};
+pub use values::Kernel;
