@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{check, list, show, simulate, validate};
+use crate::commands::{check, list, show, simulate, stream, validate};
 use crate::faults::Faults;
 
 /// Describe an accelerator, map a network onto it, simulate the schedule cycle by cycle with real data.
@@ -25,6 +25,7 @@ enum Command {
     Check(check::Args),
     List(list::Args),
     Show(show::Args),
+    Stream(stream::Args),
     Validate(validate::Args),
 }
 
@@ -58,6 +59,7 @@ impl Command {
             Command::Check(args) => check::run(args),
             Command::List(args) => list::run(args),
             Command::Show(args) => show::run(args),
+            Command::Stream(args) => stream::run(args),
             Command::Validate(args) => validate::run(args),
         }
     }

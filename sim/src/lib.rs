@@ -1,10 +1,10 @@
 //! Discrete-event, cycle-level simulation of a mapped layer.
 
-pub mod streaming;
 mod cycle;
 mod engine;
 mod outcome;
 mod plan;
+pub mod streaming;
 mod wheel;
 
 pub use cycle::Cycle;

@@ -4,4 +4,5 @@ pub(crate) mod check;
 pub(crate) mod list;
 pub(crate) mod show;
 pub(crate) mod simulate;
+pub(crate) mod stream;
 pub(crate) mod validate;

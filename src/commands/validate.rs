@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand};
 
 use cyclonest_sim::Options;
-use cyclonest_validation::reference::timeloop;
 use cyclonest_validation::reference::timing::{self, Measured};
+use cyclonest_validation::reference::{finn, samo, timeloop};
 
 use crate::cli::Ending;
 use crate::faults::Faults;
@@ -42,6 +42,24 @@ enum Reference {
         #[arg(value_name = "FILE.jsonl", required = true)]
         files: Vec<PathBuf>,
     },
+    /// Node tables, optimiser runs and proven optima of SAMO, against the streaming backends and the exact optimiser.
+    /// Prints what differs and ends with `N passed, N failed`.
+    Samo {
+        /// One JSON record per line.
+        #[arg(value_name = "FILE.jsonl", required = true)]
+        files: Vec<PathBuf>,
+        /// Coefficients of fpgaConvNet's look-up tables and flip-flops (RON); without them they are fitted to the node
+        /// records of the files.
+        #[arg(long, value_name = "FILE")]
+        coefficients: Option<PathBuf>,
+    },
+    /// Pipelines of FINN's RTL library, against the pipeline simulation: the cycle of every frame's last input and
+    /// output. Prints what differs and ends with `N passed, N failed`.
+    Finn {
+        /// One JSON record per line.
+        #[arg(value_name = "FILE.jsonl", required = true)]
+        files: Vec<PathBuf>,
+    },
 }
 
 /// Runs the command.
@@ -52,6 +70,20 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         Reference::Timeloop { files } => {
             let report = timeloop::validate(files).map_err(|error| Faults::one(error.to_string()))?;
             (report.render(), report.failed())
+        }
+        Reference::Samo { files, coefficients } => {
+            let coefficients = coefficients
+                .as_deref()
+                .map(super::stream::read_coefficients)
+                .transpose()?;
+            let mut text = Vec::new();
+            let report = samo::run(files, coefficients, &mut text).map_err(|error| Faults::one(error.to_string()))?;
+            (String::from_utf8_lossy(&text).into_owned(), report.failed)
+        }
+        Reference::Finn { files } => {
+            let mut text = Vec::new();
+            let report = finn::run(files, &mut text).map_err(|error| Faults::one(error.to_string()))?;
+            (String::from_utf8_lossy(&text).into_owned(), report.failed)
         }
     };
     output::print(&text)?;

@@ -90,7 +90,11 @@ impl Window {
     #[must_use]
     pub const fn words_out(&self) -> u64 {
         let (rows, columns) = self.output();
-        let taps = if self.parallel { 1 } else { self.kernel.0 * self.kernel.1 };
+        let taps = if self.parallel {
+            1
+        } else {
+            self.kernel.0 * self.kernel.1
+        };
         rows * columns * taps * self.turns
     }
 }
@@ -234,8 +238,19 @@ impl Pipeline {
     /// A chain of stages.
     #[must_use]
     pub fn chain(name: &str, stages: Vec<Stage>) -> Self {
-        let links = (1..stages.len()).map(|to| Link { from: to - 1, to, depth: 0 }).collect();
-        Self { name: name.to_owned(), stages, links, memory: None }
+        let links = (1..stages.len())
+            .map(|to| Link {
+                from: to - 1,
+                to,
+                depth: 0,
+            })
+            .collect();
+        Self {
+            name: name.to_owned(),
+            stages,
+            links,
+            memory: None,
+        }
     }
 }
 

@@ -22,7 +22,10 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { frames: 8, fast_forward: true }
+        Self {
+            frames: 8,
+            fast_forward: true,
+        }
     }
 }
 
@@ -122,7 +125,11 @@ impl PipelineOutcome {
     #[must_use]
     pub fn interval(&self) -> f64 {
         #![allow(clippy::cast_precision_loss)]
-        if self.interval.1 == 0 { self.first_frame as f64 } else { self.interval.0 as f64 / self.interval.1 as f64 }
+        if self.interval.1 == 0 {
+            self.first_frame as f64
+        } else {
+            self.interval.0 as f64 / self.interval.1 as f64
+        }
     }
 }
 
@@ -292,7 +299,9 @@ impl<'t> Turning<'t> {
         self.cycle();
         loop {
             self.now = if self.next.is_empty() {
-                let Some(&Reverse((at, _))) = self.timers.peek() else { break };
+                let Some(&Reverse((at, _))) = self.timers.peek() else {
+                    break;
+                };
                 at
             } else {
                 self.now + 1
@@ -365,7 +374,11 @@ impl<'t> Turning<'t> {
     fn counters(&self) -> Vec<u64> {
         let mut list = Vec::with_capacity(self.links.len() * 2 + self.machines.len());
         for link in self.links.iter() {
-            let open = if link.valid { (self.now + 1).saturating_sub(link.valid_since) } else { 0 };
+            let open = if link.valid {
+                (self.now + 1).saturating_sub(link.valid_since)
+            } else {
+                0
+            };
             list.extend([link.transfers, link.valid_cycles + open]);
         }
         list.extend(self.machines.iter().map(|m| m.0.busy()));
@@ -392,13 +405,22 @@ impl<'t> Turning<'t> {
             return;
         };
         let period = (done - seen.done, now - seen.now);
-        let left = self.machines.iter().filter_map(|m| m.0.frames_left()).min().unwrap_or(0);
+        let left = self
+            .machines
+            .iter()
+            .filter_map(|m| m.0.frames_left())
+            .min()
+            .unwrap_or(0);
         let times = left.saturating_sub(1) / period.0;
         if times == 0 {
             return;
         }
         let (frames, cycles) = (period.0 * times, period.1 * times);
-        for (link, pair) in self.links.iter_mut().zip(counters.chunks(2).zip(seen.counters.chunks(2))) {
+        for (link, pair) in self
+            .links
+            .iter_mut()
+            .zip(counters.chunks(2).zip(seen.counters.chunks(2)))
+        {
             let (after, before) = pair;
             link.transfers += (after[0] - before[0]) * times;
             link.valid_cycles += (after[1] - before[1]) * times;
@@ -408,12 +430,20 @@ impl<'t> Turning<'t> {
             }
         }
         let at = self.links.len() * 2;
-        for (machine, (after, before)) in self.machines.iter_mut().zip(counters[at..].iter().zip(&seen.counters[at..])) {
+        for (machine, (after, before)) in self
+            .machines
+            .iter_mut()
+            .zip(counters[at..].iter().zip(&seen.counters[at..]))
+        {
             machine.0.shift(frames, cycles);
             machine.0.add_busy((after - before) * times);
         }
         let timers = std::mem::take(&mut self.timers).into_vec();
-        self.timers.extend(timers.into_iter().map(|Reverse((at, position))| Reverse((at + cycles, position))));
+        self.timers.extend(
+            timers
+                .into_iter()
+                .map(|Reverse((at, position))| Reverse((at + cycles, position))),
+        );
         self.memory.free += cycles * self.memory.ticks_per_cycle;
         self.input.2 += frames * self.input.1;
         self.now += cycles;
@@ -462,7 +492,10 @@ pub fn simulate_values(
         ends: Vec::with_capacity(pipeline.links.len()),
     };
     let stage_error = |stage: usize, message: String| PipelineError::Stage {
-        stage: pipeline.stages.get(stage).map_or_else(|| format!("number {stage}"), |s| s.name.clone()),
+        stage: pipeline
+            .stages
+            .get(stage)
+            .map_or_else(|| format!("number {stage}"), |s| s.name.clone()),
         message,
     };
     for (index, link) in pipeline.links.iter().enumerate() {
@@ -503,11 +536,17 @@ pub fn simulate_values(
     let (Some(sink), Some(source)) = (sink, source) else {
         return Err(stage_error(0, "a pipeline needs a source and a sink".to_owned()));
     };
-    let memory = pipeline.memory.map_or(MemoryState { ticks_per_cycle: 1, ..MemoryState::default() }, |m| MemoryState {
-        ticks_per_cycle: m.bits,
-        ticks_per_bit: m.cycles,
-        free: 0,
-    });
+    let memory = pipeline.memory.map_or(
+        MemoryState {
+            ticks_per_cycle: 1,
+            ..MemoryState::default()
+        },
+        |m| MemoryState {
+            ticks_per_cycle: m.bits,
+            ticks_per_bit: m.cycles,
+            free: 0,
+        },
+    );
     let pixels = (!kernels.is_empty()).then(|| frames.iter().flatten().map(|p| Arc::from(p.as_slice())).collect());
     let mut run = Run {
         wiring: &wiring,
@@ -531,7 +570,11 @@ fn check_arity(kind: &StageKind, inputs: usize, outputs: usize) -> Result<(), St
         StageKind::Layer(_) => inputs >= 1 && outputs >= 1,
         _ => inputs == 1 && outputs == 1,
     };
-    if fits { Ok(()) } else { Err(format!("cannot have {inputs} inputs and {outputs} outputs")) }
+    if fits {
+        Ok(())
+    } else {
+        Err(format!("cannot have {inputs} inputs and {outputs} outputs"))
+    }
 }
 
 /// Collects what the columns hold after the run.
@@ -551,7 +594,11 @@ fn report(
     let frames = tokens / state(sink).frame_tokens().unwrap_or(1);
     if frames < options.frames {
         let (chain, full) = blame(pipeline, wiring, machines, sink);
-        return Err(PipelineError::Deadlock { cycle: ran.last_move, chain, full });
+        return Err(PipelineError::Deadlock {
+            cycle: ran.last_move,
+            chain,
+            full,
+        });
     }
     let end = ran.last_move;
     let mut link_reports = Vec::new();
@@ -624,7 +671,10 @@ fn blame(pipeline: &Pipeline, wiring: &Wiring, machines: &[Machine], sink: usize
     loop {
         if let Some(start) = visited.iter().position(|&v| v == at) {
             // Only the cycle is to blame.
-            return (chain.split_off(start), full.split_off(start).into_iter().flatten().collect());
+            return (
+                chain.split_off(start),
+                full.split_off(start).into_iter().flatten().collect(),
+            );
         }
         visited.push(at);
         match machines[at].0.waits() {
@@ -638,7 +688,11 @@ fn blame(pipeline: &Pipeline, wiring: &Wiring, machines: &[Machine], sink: usize
                 let link = wiring.outputs[at][o];
                 let reader = wiring.ends[link].1;
                 let depth = pipeline.links[link].depth;
-                chain.push(format!("`{}` waits for room in the FIFO of depth {depth} before `{}`", name(at), name(reader)));
+                chain.push(format!(
+                    "`{}` waits for room in the FIFO of depth {depth} before `{}`",
+                    name(at),
+                    name(reader)
+                ));
                 full.push(Some(link));
                 at = reader;
             }

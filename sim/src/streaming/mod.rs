@@ -5,8 +5,14 @@
 //! timer. Where the whole state recurs at the end of a frame, the frames between are skipped exactly.
 
 mod engine;
+mod lower;
+mod sizing;
 mod stage;
 mod values;
 
-pub use engine::{FrameTimes, LinkReport, Options, PipelineError, PipelineOutcome, StageReport, simulate, simulate_values};
+pub use engine::{
+    FrameTimes, LinkReport, Options, PipelineError, PipelineOutcome, StageReport, simulate, simulate_values,
+};
+pub use lower::{DEFAULT_DEPTH, DesignOutcome, Ends, PartitionOutcome, partition_pipeline, simulate_design};
+pub use sizing::{Sizing, resolve_deadlock, size_fifos};
 pub use values::Kernel;

@@ -48,12 +48,17 @@ impl Kernel {
         let taps = (0..window.0 as i64).flat_map(|r| (0..window.1 as i64).map(move |c| (r, c)));
         match self {
             Self::Identity => inside(pixel(0, origin.0, origin.1)).to_vec(),
-            Self::Relu => inside(pixel(0, origin.0, origin.1)).iter().map(|v| (*v).max(0)).collect(),
+            Self::Relu => inside(pixel(0, origin.0, origin.1))
+                .iter()
+                .map(|v| (*v).max(0))
+                .collect(),
             Self::Add => (0..inputs)
                 .map(|i| inside(pixel(i, origin.0, origin.1)).to_vec())
                 .reduce(|a, b| a.iter().zip(&b).map(|(x, y)| x + y).collect())
                 .unwrap_or_default(),
-            Self::Concat => (0..inputs).flat_map(|i| inside(pixel(i, origin.0, origin.1)).to_vec()).collect(),
+            Self::Concat => (0..inputs)
+                .flat_map(|i| inside(pixel(i, origin.0, origin.1)).to_vec())
+                .collect(),
             Self::MaxPool => taps
                 .filter_map(|(r, c)| pixel(0, origin.0 + r, origin.1 + c))
                 .map(<[i64]>::to_vec)
@@ -64,13 +69,19 @@ impl Kernel {
                 .map(<[i64]>::to_vec)
                 .reduce(|a, b| a.iter().zip(&b).map(|(x, y)| x + y).collect())
                 .unwrap_or_default(),
-            Self::Conv { weights, channels_out, groups } => {
+            Self::Conv {
+                weights,
+                channels_out,
+                groups,
+            } => {
                 let mut out = vec![0; *channels_out];
                 let per_group = channels_out / groups;
                 let taps_per_channel = (window.0 * window.1) as usize;
                 let channels_in = weights.len() / (channels_out * taps_per_channel);
                 for (r, c) in taps {
-                    let Some(values) = pixel(0, origin.0 + r, origin.1 + c) else { continue };
+                    let Some(values) = pixel(0, origin.0 + r, origin.1 + c) else {
+                        continue;
+                    };
                     let tap = (r as u64 * window.1 + c as u64) as usize;
                     for (k, sum) in out.iter_mut().enumerate() {
                         let first = k / per_group * channels_in;

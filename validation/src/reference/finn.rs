@@ -14,9 +14,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 
-use cyclonest_arch::streaming::pipeline::{
-    Converter, MatrixVector, Padding, Pipeline, Rate, Stage, StageKind, Window,
-};
+use cyclonest_arch::streaming::pipeline::{Converter, MatrixVector, Padding, Pipeline, Rate, Stage, StageKind, Window};
 use cyclonest_sim::streaming::{Options, PipelineOutcome, simulate};
 use serde_json::Value;
 
@@ -70,7 +68,11 @@ pub fn run(paths: &[PathBuf], out: &mut dyn Write) -> std::io::Result<Report> {
             }
         }
     }
-    writeln!(out, "largest difference of a frame's last output: {:.3} %", report.worst * 100.0)?;
+    writeln!(
+        out,
+        "largest difference of a frame's last output: {:.3} %",
+        report.worst * 100.0
+    )?;
     let (passed, failed) = report.depthwise;
     writeln!(out, "of them with a depthwise window: {passed} passed, {failed} failed")?;
     writeln!(out, "{} passed, {} failed", report.passed, report.failed)?;
@@ -79,10 +81,21 @@ pub fn run(paths: &[PathBuf], out: &mut dyn Write) -> std::io::Result<Report> {
 
 /// What differs, whether the record has a depthwise window, and the largest relative difference.
 fn compare(value: &Value) -> (Vec<String>, bool, f64) {
-    let depthwise = value["stages"].as_array().into_iter().flatten().any(|s| s["dw"].as_u64() == Some(1));
+    let depthwise = value["stages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .any(|s| s["dw"].as_u64() == Some(1));
     let outcome = describe(value).and_then(|pipeline| {
         let frames = value["frames"].as_u64().ok_or("no `frames`")?;
-        simulate(&pipeline, Options { frames, ..Options::default() }).map_err(|e| e.to_string())
+        simulate(
+            &pipeline,
+            Options {
+                frames,
+                ..Options::default()
+            },
+        )
+        .map_err(|e| e.to_string())
     });
     match outcome {
         Err(message) => (vec![message], depthwise, 0.0),
@@ -95,12 +108,22 @@ fn compare(value: &Value) -> (Vec<String>, bool, f64) {
 
 fn differences(value: &Value, outcome: &PipelineOutcome) -> (Vec<String>, f64) {
     #![allow(clippy::cast_precision_loss)]
-    let cycles = |key: &str| -> Vec<u64> { value[key].as_array().into_iter().flatten().filter_map(Value::as_u64).collect() };
+    let cycles = |key: &str| -> Vec<u64> {
+        value[key]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_u64)
+            .collect()
+    };
     let name = value["name"].as_str().unwrap_or("?");
     let rates = format!("in {} out {}", value["in_rate"], value["out_rate"]);
     let mut list = Vec::new();
     let mut worst: f64 = 0.0;
-    for (key, got) in [("frame_in_last", &outcome.input.ends), ("frame_out_last", &outcome.out.ends)] {
+    for (key, got) in [
+        ("frame_in_last", &outcome.input.ends),
+        ("frame_out_last", &outcome.out.ends),
+    ] {
         let expected = cycles(key);
         if expected != *got {
             list.push(format!("{name} {rates}: {key} expected {expected:?}, got {got:?}"));
@@ -122,18 +145,29 @@ fn describe(value: &Value) -> Result<Pipeline, String> {
     let stages = value["stages"].as_array().ok_or("no `stages`")?;
     let rate = |key: &str| -> Result<Rate, String> {
         let part = |i: usize| value[key][i].as_u64().filter(|&n| n > 0).ok_or(format!("no `{key}`"));
-        Ok(Rate { tokens: part(0)?, cycles: part(1)? })
+        Ok(Rate {
+            tokens: part(0)?,
+            cycles: part(1)?,
+        })
     };
     let bits = |key: &str| value[key].as_u64().ok_or(format!("no `{key}`"));
     let act_bits = bits("act_bits")?;
     // Bits of the stream between stages, and words of it per frame.
     let mut width = bits("in_bits")?;
     let mut words = bits("frame_elems")? * act_bits / width;
-    let mut list = vec![Stage { name: "source".to_owned(), kind: StageKind::Source { tokens: words, rate: rate("in_rate")? } }];
+    let mut list = vec![Stage {
+        name: "source".to_owned(),
+        kind: StageKind::Source {
+            tokens: words,
+            rate: rate("in_rate")?,
+        },
+    }];
     for (index, stage) in stages.iter().enumerate() {
         let kind = stage["t"].as_str().unwrap_or_default();
         let field = |key: &str| {
-            stage[key].as_u64().ok_or_else(|| format!("stage {index} (`{kind}`) has no `{key}`"))
+            stage[key]
+                .as_u64()
+                .ok_or_else(|| format!("stage {index} (`{kind}`) has no `{key}`"))
         };
         let or = |key: &str, default: u64| stage[key].as_u64().unwrap_or(default);
         let unit = match kind {
@@ -142,7 +176,12 @@ fn describe(value: &Value) -> Result<Pipeline, String> {
                 let (rows, columns, pad) = (field("H")?, field("W")?, field("P")?);
                 let turns = field("C")? / field("SIMD")?;
                 words = (rows + 2 * pad) * (columns + 2 * pad) * turns;
-                StageKind::Padding(Padding { rows, columns, pads: [pad; 4], turns })
+                StageKind::Padding(Padding {
+                    rows,
+                    columns,
+                    pads: [pad; 4],
+                    turns,
+                })
             }
             "swg" => {
                 let square = or("k", 0);
@@ -184,15 +223,27 @@ fn describe(value: &Value) -> Result<Pipeline, String> {
                 StageKind::MatrixVector(unit)
             }
             "dwc" => {
-                let converter = Converter { bits_in: width, bits_out: field("ow")? };
+                let converter = Converter {
+                    bits_in: width,
+                    bits_out: field("ow")?,
+                };
                 words = words * width / converter.bits_out;
                 width = converter.bits_out;
                 StageKind::Converter(converter)
             }
             other => return Err(format!("stage {index} is of the unknown kind `{other}`")),
         };
-        list.push(Stage { name: format!("{kind} {index}"), kind: unit });
+        list.push(Stage {
+            name: format!("{kind} {index}"),
+            kind: unit,
+        });
     }
-    list.push(Stage { name: "sink".to_owned(), kind: StageKind::Sink { tokens: words, rate: rate("out_rate")? } });
+    list.push(Stage {
+        name: "sink".to_owned(),
+        kind: StageKind::Sink {
+            tokens: words,
+            rate: rate("out_rate")?,
+        },
+    });
     Ok(Pipeline::chain(value["name"].as_str().unwrap_or_default(), list))
 }

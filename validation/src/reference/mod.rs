@@ -3,8 +3,8 @@
 //! A file has one JSON record per line. Every field that a runner judges is compared; what differs is printed as
 //! `expected` and `got`; the last line of a report is `N passed, N failed`.
 
-pub mod maestro;
 pub mod finn;
+pub mod maestro;
 pub mod samo;
 pub mod timeloop;
 pub mod timing;

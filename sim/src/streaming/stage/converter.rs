@@ -22,7 +22,12 @@ impl Converter {
         if narrow == 0 || !wide.is_multiple_of(narrow) {
             return Err(format!("{wide} bits are not a multiple of {narrow}"));
         }
-        Ok(Self { ratio: wide / narrow, widens: shape.bits_in < shape.bits_out, held: 0, aside: false })
+        Ok(Self {
+            ratio: wide / narrow,
+            widens: shape.bits_in < shape.bits_out,
+            held: 0,
+            aside: false,
+        })
     }
 }
 
@@ -37,7 +42,11 @@ impl Step for Converter {
         if taken {
             self.held = if self.widens { 0 } else { self.held - 1 };
         }
-        let room = if self.widens { self.held < self.ratio } else { self.held == 0 };
+        let room = if self.widens {
+            self.held < self.ratio
+        } else {
+            self.held == 0
+        };
         let word = self.aside || arrives;
         if word && room {
             self.held += if self.widens { 1 } else { self.ratio };
@@ -45,7 +54,14 @@ impl Step for Converter {
         } else {
             self.aside = word;
         }
-        io.offer(0, if self.widens { self.held == self.ratio } else { self.held > 0 });
+        io.offer(
+            0,
+            if self.widens {
+                self.held == self.ratio
+            } else {
+                self.held > 0
+            },
+        );
         Wake::if_moved(taken || arrives || (word && room))
     }
 
@@ -56,7 +72,11 @@ impl Step for Converter {
     fn shift(&mut self, _: u64, _: u64) {}
 
     fn waits(&self) -> Waits {
-        let full = if self.widens { self.held == self.ratio } else { self.held > 0 };
+        let full = if self.widens {
+            self.held == self.ratio
+        } else {
+            self.held > 0
+        };
         if full { Waits::Output(0) } else { Waits::Input(0) }
     }
 }

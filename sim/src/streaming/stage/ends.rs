@@ -18,7 +18,13 @@ pub(in crate::streaming) struct Source {
 impl Source {
     pub(super) const fn new(tokens: u64, rate: Rate, frames: u64) -> Self {
         let offering = rate.next(0) == 0 && frames > 0;
-        Self { tokens, rate, frames, offered: offering as u64, offering }
+        Self {
+            tokens,
+            rate,
+            frames,
+            offered: offering as u64,
+            offering,
+        }
     }
 
     /// Whether the first token is offered in cycle 0.
@@ -48,7 +54,12 @@ impl Step for Source {
     }
 
     fn key(&self, now: u64, key: &mut Vec<u64>) {
-        key.extend([self.frames_left().min(1), self.offered % self.tokens, u64::from(self.offering), now * self.rate.tokens % self.rate.cycles]);
+        key.extend([
+            self.frames_left().min(1),
+            self.offered % self.tokens,
+            u64::from(self.offering),
+            now * self.rate.tokens % self.rate.cycles,
+        ]);
     }
 
     fn shift(&mut self, frames: u64, _: u64) {
@@ -79,7 +90,12 @@ pub(in crate::streaming) struct Sink {
 
 impl Sink {
     pub(super) const fn new(tokens: u64, rate: Rate) -> Self {
-        Self { tokens, rate, taken: 0, frame_ends: Vec::new() }
+        Self {
+            tokens,
+            rate,
+            taken: 0,
+            frame_ends: Vec::new(),
+        }
     }
 }
 
@@ -126,7 +142,13 @@ pub(in crate::streaming) struct MemorySource {
 
 impl MemorySource {
     pub(super) const fn new(tokens: u64, bits: u64, frames: u64) -> Self {
-        Self { tokens, bits, frames, asked: 0, arrives: None }
+        Self {
+            tokens,
+            bits,
+            frames,
+            asked: 0,
+            arrives: None,
+        }
     }
 
     /// Frames that are not yet begun.
@@ -185,7 +207,11 @@ impl Step for MemorySource {
     }
 
     fn waits(&self) -> Waits {
-        if self.arrives.is_some() { Waits::Output(0) } else { Waits::Done }
+        if self.arrives.is_some() {
+            Waits::Output(0)
+        } else {
+            Waits::Done
+        }
     }
 }
 
@@ -201,7 +227,13 @@ pub(in crate::streaming) struct MemorySink {
 
 impl MemorySink {
     pub(super) const fn new(tokens: u64, bits: u64) -> Self {
-        Self { tokens, bits, free: 0, taken: 0, frame_ends: Vec::new() }
+        Self {
+            tokens,
+            bits,
+            free: 0,
+            taken: 0,
+            frame_ends: Vec::new(),
+        }
     }
 }
 

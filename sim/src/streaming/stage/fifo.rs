@@ -14,7 +14,12 @@ pub(in crate::streaming) struct Fifo {
 
 impl Fifo {
     pub(super) fn new(depth: u64) -> Self {
-        Self { depth, held: 0, high: 0, values: std::collections::VecDeque::new() }
+        Self {
+            depth,
+            held: 0,
+            high: 0,
+            values: std::collections::VecDeque::new(),
+        }
     }
 }
 
@@ -47,6 +52,10 @@ impl Step for Fifo {
     fn shift(&mut self, _: u64, _: u64) {}
 
     fn waits(&self) -> Waits {
-        if self.held > 0 { Waits::Output(0) } else { Waits::Input(0) }
+        if self.held > 0 {
+            Waits::Output(0)
+        } else {
+            Waits::Input(0)
+        }
     }
 }

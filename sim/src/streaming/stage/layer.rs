@@ -65,15 +65,30 @@ pub(in crate::streaming) struct Layer {
 impl Layer {
     pub(super) fn new(shape: pipeline::Layer, inputs: usize, depths: &[u64]) -> Result<Self, String> {
         let windows = windows(&shape);
-        let held = windows.need.iter().zip(&windows.keep).map(|(n, k)| u64::from(n.saturating_sub(*k))).max().unwrap_or(0);
+        let held = windows
+            .need
+            .iter()
+            .zip(&windows.keep)
+            .map(|(n, k)| u64::from(n.saturating_sub(*k)))
+            .max()
+            .unwrap_or(0);
         if held > shape.buffer {
-            return Err(format!("a window spans {held} pixels, the line buffer holds {}", shape.buffer));
+            return Err(format!(
+                "a window spans {held} pixels, the line buffer holds {}",
+                shape.buffer
+            ));
         }
         Ok(Self {
             shape,
             windows,
             readers: vec![Reader::default(); inputs],
-            writers: depths.iter().map(|&depth| Writer { depth, ..Writer::default() }).collect(),
+            writers: depths
+                .iter()
+                .map(|&depth| Writer {
+                    depth,
+                    ..Writer::default()
+                })
+                .collect(),
             started: 0,
             ends: None,
             busy: 0,
@@ -124,7 +139,11 @@ fn windows(shape: &pipeline::Layer) -> Windows {
             let last_column = (x * shape.stride.1 + shape.kernel.1).saturating_sub(left).min(columns);
             let first_row = (y * shape.stride.0).saturating_sub(top).min(rows - 1);
             let first_column = (x * shape.stride.1).saturating_sub(left).min(columns - 1);
-            need.push(if last_row == 0 { 0 } else { ((last_row - 1) * columns + last_column) as u32 });
+            need.push(if last_row == 0 {
+                0
+            } else {
+                ((last_row - 1) * columns + last_column) as u32
+            });
             keep.push((first_row * columns + first_column) as u32);
         }
     }
@@ -157,7 +176,11 @@ impl Step for Layer {
             }
         }
         // The window of a firing in progress is still in use.
-        let using = if self.ends.is_some() { self.started - 1 } else { self.started };
+        let using = if self.ends.is_some() {
+            self.started - 1
+        } else {
+            self.started
+        };
         let mut wake: Option<u64> = None;
         let limit = self.keep(using) + self.shape.buffer;
         for i in 0..self.readers.len() {
@@ -167,7 +190,10 @@ impl Step for Layer {
                     wake = Some(wake.map_or(at, |w| w.min(at)));
                 } else {
                     if self.kernel.is_some() {
-                        let value = io.links[io.inputs[i]].value.clone().expect("values are simulated everywhere");
+                        let value = io.links[io.inputs[i]]
+                            .value
+                            .clone()
+                            .expect("values are simulated everywhere");
                         self.readers[i].pixels.push_back(value);
                     }
                     io.take(i);
@@ -259,13 +285,19 @@ impl Layer {
             }
             let index = frame_base + row * shape.input.1 + column;
             let reader = &readers[input];
-            let held = index.checked_sub(reader.base).and_then(|at| reader.pixels.get(at as usize));
+            let held = index
+                .checked_sub(reader.base)
+                .and_then(|at| reader.pixels.get(at as usize));
             Some(held.expect("a window's pixels are in the line buffer"))
         };
         let origin = (
             (y * shape.stride.0) as i64 - shape.pads[0] as i64,
             (x * shape.stride.1) as i64 - shape.pads[1] as i64,
         );
-        self.result = Some(kernel.fire(origin, shape.kernel, shape.input, readers.len(), &pixel).into());
+        self.result = Some(
+            kernel
+                .fire(origin, shape.kernel, shape.input, readers.len(), &pixel)
+                .into(),
+        );
     }
 }

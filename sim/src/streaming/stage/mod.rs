@@ -243,7 +243,11 @@ impl State {
 
     /// Cycle of a layer's first firing.
     pub(super) fn first_firing(&self) -> Option<u64> {
-        if let Self::Layer(layer) = self { layer.first_firing } else { None }
+        if let Self::Layer(layer) = self {
+            layer.first_firing
+        } else {
+            None
+        }
     }
 
     /// Whether the first output offers a token in cycle 0.

@@ -19,7 +19,12 @@ pub(in crate::streaming) struct Padding {
 
 impl Padding {
     pub(super) fn new(shape: pipeline::Padding) -> Self {
-        let mut start = Self { shape, at: [0; 3], aside: false, output: false };
+        let mut start = Self {
+            shape,
+            at: [0; 3],
+            aside: false,
+            output: false,
+        };
         // The first zero needs no input: it stands at the output when the first cycle begins.
         if start.is_zero() {
             start.advance();
@@ -41,7 +46,11 @@ impl Padding {
 
     fn advance(&mut self) {
         let [top, left, bottom, right] = self.shape.pads;
-        let limits = [self.shape.rows + top + bottom, self.shape.columns + left + right, self.shape.turns];
+        let limits = [
+            self.shape.rows + top + bottom,
+            self.shape.columns + left + right,
+            self.shape.turns,
+        ];
         for axis in (0..3).rev() {
             self.at[axis] += 1;
             if self.at[axis] < limits[axis] {

@@ -151,7 +151,12 @@ pub(in crate::streaming) struct ParallelWindow {
 
 impl ParallelWindow {
     pub(super) const fn new(shape: pipeline::Window) -> Self {
-        Self { shape, arrived: 0, at: [0; 3], written: false }
+        Self {
+            shape,
+            arrived: 0,
+            at: [0; 3],
+            written: false,
+        }
     }
 
     /// Index of the last word of the window to be written.
@@ -212,6 +217,10 @@ impl Step for ParallelWindow {
     fn shift(&mut self, _: u64, _: u64) {}
 
     fn waits(&self) -> Waits {
-        if self.offers() { Waits::Output(0) } else { Waits::Input(0) }
+        if self.offers() {
+            Waits::Output(0)
+        } else {
+            Waits::Input(0)
+        }
     }
 }
