@@ -111,7 +111,7 @@ struct Turn {
     trips: f64,
     /// Times that the loop's body runs in all.
     total: f64,
-    /// Cycles of one run of the body.
+    /// Cycles of one run of the body; from when the loop is done on, with the waits between two runs.
     body: f64,
 }
 
@@ -361,6 +361,7 @@ impl Latency {
             }
             let busiest = self.moving.iter().copied().fold(0.0, f64::max) / turn.total;
             duration = (duration * turn.trips + wait * (turn.trips - 1.0)).max(busiest * turn.trips);
+            self.turns[j].body = duration / turn.trips;
         }
         let first_fill = self.first_fill();
         let last_drain = timing.depth + self.drain();

@@ -99,6 +99,28 @@ impl Tally {
         }
     }
 
+    /// Turns `count` passes of outputs towards the parent, already added as partial sums, into final values: `bits` are
+    /// those of both.
+    pub(super) fn narrow(
+        &mut self,
+        level: usize,
+        degree: u64,
+        elements: u64,
+        bits: (u64, u64),
+        width: Option<Width>,
+        count: u64,
+    ) {
+        let Some(width) = width.filter(|&w| w != Width::Unlimited) else {
+            return;
+        };
+        let same =
+            |p: &&mut Pass| p.level == level && p.tensor == Tensor::Outputs && p.way == Way::Up && p.degree == degree;
+        if let Some(known) = self.passes.iter_mut().find(same) {
+            known.words += width.cycles(elements, bits.1) * count;
+            known.words -= width.cycles(elements, bits.0) * count;
+        }
+    }
+
     /// The counts as plain data.
     pub(super) fn to_counts(&self, arch: &Accelerator) -> Counts {
         let mut counts = Counts::new(arch);

@@ -7,7 +7,7 @@ use super::classes::{Chain, Class, Degree, NOWHERE, degrees, relevant};
 use super::flow::Flow;
 use super::nest::{Digit, MAX_LEVELS, Nest, Role, existing, suffixes};
 use super::tally::{Tally, Way};
-use super::walk::{Pattern, Route, Walk, What};
+use super::walk::{Pattern, Route, Walk, What, odometer};
 use super::window::AffineAxis;
 
 /// Dimensions whose settings select equal or disjoint tiles of each tensor, by [`Tensor`].
@@ -229,7 +229,6 @@ impl Traffic {
         let Flow { parent, child, .. } = *flow;
         let tensor = Tensor::Outputs;
         let reduction = FREE[tensor as usize];
-        let bits = hardware.bits[2].0;
         let (mut most, mut all, mut fetched) = (0, 0, 0);
         combine(&self.classes, |count, size, innermost| {
             let at_child = if flow.streamed {
@@ -243,28 +242,45 @@ impl Traffic {
             let temporal = |d: &Digit| if d.position < at_child { Role::Free } else { Role::ZERO };
             // Every member drains each visit; siblings meet where the network adds, and one read-modify-write per
             // further stream is left at the parent (rule 19).
-            let strings = |spatial: &dyn Fn(&Digit) -> Role| -> u64 {
-                let role = |d: &Digit| if d.spatial { spatial(d) } else { temporal(d) };
-                reduction
-                    .iter()
-                    .map(|&dim| existing(nest.outside(child, dim), role))
-                    .product()
+            let joins = |level: usize| level >= parent && hardware.reduces[level];
+            let every = Groups {
+                nest,
+                dims: reduction,
+                child,
+                streamed: false,
+                grouped: &|_| false,
+                temporal: &temporal,
+                last_visits_from: None,
             };
-            let drains = count * strings(&|_| Role::Free);
-            let streams = count
-                * strings(&|d| {
-                    if d.level >= parent && hardware.reduces[d.level] {
-                        Role::ZERO
-                    } else {
-                        Role::Free
-                    }
-                });
-            let visits = count * strings(&|d| if d.level >= parent { Role::ZERO } else { Role::Free });
+            let streams_of = Groups {
+                grouped: &joins,
+                ..every
+            };
+            let visits_of = Groups {
+                grouped: &|level| level >= parent,
+                ..every
+            };
+            let (drains, streams) = (count * every.total(), count * streams_of.total());
+            let visits = count * visits_of.total();
             let first = count * first_visits(nest, chain, &innermost, child);
             let fetches = visits - first;
             let rmw = streams - visits;
             all += visits;
             fetched += fetches;
+            // Partial sums, and the final values of each tile's last visit (rule 20).
+            let last_visits_from = Some(parent);
+            let (partial, exact) = hardware.bits[2];
+            let last = |groups: Groups<'_>| {
+                let last = Groups {
+                    last_visits_from,
+                    ..groups
+                };
+                if partial == exact { 0 } else { count * last.total() }
+            };
+            let (last_drains, last_streams) = (last(every), last(streams_of));
+            let mixed = |width: Width, all: u64, last: u64| {
+                width.cycles(size, partial) * (all - last) + width.cycles(size, exact) * last
+            };
             let at_parent = hardware.port(parent, tensor);
             if !flow.streamed {
                 let access = tally.at(child, tensor);
@@ -272,8 +288,8 @@ impl Traffic {
                 access.fills += fetches * size;
                 access.opened += (drains - fetches) * size;
                 let at_child = hardware.port(child, tensor);
-                flow.up.read += at_child.0.cycles(size, bits) * drains;
-                flow.down.write += at_child.1.cycles(size, bits) * fetches;
+                flow.up.read += mixed(at_child.0, drains, last_drains);
+                flow.down.write += at_child.1.cycles(size, partial) * fetches;
             }
             let access = tally.at(parent, tensor);
             access.reads += (fetches + rmw) * size;
@@ -281,26 +297,30 @@ impl Traffic {
             access.read_modify_writes += rmw * size;
             flow.transfers += fetches;
             flow.largest = flow.largest.max(size);
-            flow.down.read += at_parent.0.cycles(size, bits) * fetches;
-            flow.modify += at_parent.0.cycles(size, bits) * rmw;
-            flow.up.write += at_parent.1.cycles(size, bits) * streams;
+            flow.down.read += at_parent.0.cycles(size, partial) * fetches;
+            flow.modify += at_parent.0.cycles(size, partial) * rmw;
+            flow.up.write += mixed(at_parent.1, streams, last_streams);
             for level in parent..child {
                 let (down, up) = hardware.widths[level][tensor as usize];
-                flow.down.networks[level] += cycles(down, size, bits) * fetches;
-                tally.pass(level, tensor, Way::Down, 1, size, bits, down, fetches);
-                let groups = Groups {
-                    nest,
-                    dims: reduction,
-                    child,
-                    streamed: false,
-                    grouped: &|l| l >= parent && hardware.reduces[l],
-                    temporal: &temporal,
-                };
-                groups.passes(Some(level), &mut |degree, _, strings| {
+                flow.down.networks[level] += cycles(down, size, partial) * fetches;
+                tally.pass(level, tensor, Way::Down, 1, size, partial, down, fetches);
+                streams_of.passes(Some(level), &mut |degree, _, strings| {
                     flow.joined[level] = flow.joined[level].max(degree);
-                    flow.up.networks[level] += cycles(up, size, bits) * count * strings;
-                    tally.pass(level, tensor, Way::Up, degree, size, bits, up, count * strings);
+                    flow.up.networks[level] += cycles(up, size, partial) * count * strings;
+                    tally.pass(level, tensor, Way::Up, degree, size, partial, up, count * strings);
                 });
+                if partial != exact {
+                    let last = Groups {
+                        last_visits_from,
+                        ..streams_of
+                    };
+                    last.passes(Some(level), &mut |degree, _, strings| {
+                        let passes = count * strings;
+                        flow.up.networks[level] += cycles(up, size, exact) * passes;
+                        flow.up.networks[level] -= cycles(up, size, partial) * passes;
+                        tally.narrow(level, degree, size, (partial, exact), up, passes);
+                    });
+                }
             }
         });
         flow.fetched = fetched as f64 / (all as f64).max(1.0);
@@ -405,6 +425,7 @@ fn spread(
         streamed: stream.streamed,
         grouped: &grouped,
         temporal,
+        last_visits_from: None,
     };
     Groups {
         grouped: &|_| false,
@@ -430,6 +451,8 @@ struct Groups<'a> {
     /// Networks, by the level above, that bring the members along the dimensions together.
     grouped: &'a dyn Fn(usize) -> bool,
     temporal: &'a dyn Fn(&Digit) -> Role,
+    /// Only the last visit of each output tile, below parents at this level.
+    last_visits_from: Option<usize>,
 }
 
 impl Groups<'_> {
@@ -462,16 +485,74 @@ impl Groups<'_> {
         }
     }
 
+    /// Number of groups.
+    fn total(&self) -> u64 {
+        let mut total = 0;
+        self.passes(None, &mut |_, _, count| total += count);
+        total
+    }
+
     fn along(&self, dim: Dim, level: Option<usize>) -> Along {
+        let mut list = Along::default();
+        match self.last_visits_from {
+            None => self.add_along(dim, level, &|d| (self.temporal)(d), &|_| Role::Free, &mut list),
+            Some(parent) => self.last_along(dim, level, parent, &mut list),
+        }
+        list
+    }
+
+    /// A visit is a tile's last if it takes in the last temporal setting of the reduction, as the corner sees it.
+    fn last_along(&self, dim: Dim, level: Option<usize>, parent: usize, list: &mut Along) {
+        let digits = self.nest.outside(self.child, dim);
+        let bound = self.nest.bounds[dim];
+        let mut last = [0; super::nest::MAX_DIGITS];
+        let mut reached = 0;
+        for (digit, last) in digits.iter().zip(&mut last).filter(|(d, _)| !d.spatial) {
+            *last = ((bound - 1 - reached) / digit.weight).min(digit.trips - 1);
+            reached += *last * digit.weight;
+        }
+        let value = |digit: &Digit, of: &[u64]| {
+            let at = digits.iter().position(|d| d.position == digit.position);
+            at.map_or(0, |at| of[at])
+        };
+        let above = |d: &Digit| d.spatial && d.level < parent;
+        odometer(digits, above, bound, &mut |base| {
+            if base + reached >= bound {
+                return;
+            }
+            let temporal = |d: &Digit| match (self.temporal)(d) {
+                Role::Free => Role::Exactly(value(d, &last)),
+                fixed => fixed,
+            };
+            // The settings of the digits above that add up to `base`.
+            let fixed = |d: &Digit| {
+                if d.level < parent {
+                    Role::Exactly(base / d.weight % d.trips)
+                } else {
+                    Role::Free
+                }
+            };
+            self.add_along(dim, level, &temporal, &fixed, list);
+        });
+    }
+
+    fn add_along(
+        &self,
+        dim: Dim,
+        level: Option<usize>,
+        temporal: &dyn Fn(&Digit) -> Role,
+        spatial: &dyn Fn(&Digit) -> Role,
+        list: &mut Along,
+    ) {
         let digits = self.nest.outside(self.child, dim);
         let inside = |l: usize| level.is_none_or(|level| l > level);
         let role = |d: &Digit| {
             if !d.spatial {
-                (self.temporal)(d)
+                temporal(d)
             } else if inside(d.level) && (self.grouped)(d.level) {
                 Role::ZERO
             } else {
-                Role::Free
+                spatial(d)
             }
         };
         let mut block = 0..0;
@@ -481,7 +562,6 @@ impl Groups<'_> {
                 block = from..from + digits.iter().filter(|d| here(d)).count();
             }
         }
-        let mut list = Along::default();
         let mut degree = [Degree::default(); 3];
         let len = degrees(digits, block.clone(), role, &mut degree);
         let trips = |d: &Digit| if d.spatial { Role::ZERO } else { Role::Free };
@@ -512,7 +592,6 @@ impl Groups<'_> {
             }
             list.add(Degree { members: 1, count: 1 }, last);
         }
-        list
     }
 }
 
