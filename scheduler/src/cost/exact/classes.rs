@@ -30,6 +30,9 @@ pub(super) struct Class {
 pub(super) struct Chain<'a> {
     /// Digits of the dimension outside each level of the chain; the last entry is the child's.
     pub(super) outside: &'a [usize],
+    /// Per level of the chain: loops before this position end every residency anyway (0 at and outside the PE level;
+    /// inside it, where nothing outlives a burst, the first loop of the PE level).
+    pub(super) floor: &'a [i32],
 }
 
 /// Sorts the strings of `digits`, all coordinates and all temporal settings, into classes. `full` and `last` are the
@@ -88,21 +91,25 @@ pub(super) fn relevant(digits: &[Digit], chain: Chain<'_>, full: u64, last: u64,
 /// after it exceed the bound first at digit `exceeds`.
 fn mark(digits: &[Digit], chain: Chain<'_>, k: usize, exceeds: usize, class: &mut Class) {
     let mut outer = NOWHERE;
-    for (slot, &outside) in class.innermost.iter_mut().zip(chain.outside) {
+    for ((slot, &outside), &floor) in class.innermost.iter_mut().zip(chain.outside).zip(chain.floor) {
         let seen = &digits[..outside];
-        let inner = seen.iter().skip(k + 1).rev().find(|d| !d.spatial);
+        let counts = |d: &Digit| !d.spatial && d.position >= floor;
+        let inner = seen.iter().skip(k + 1).rev().find(|d| counts(d));
         let here = match inner {
             Some(digit) => digit.position,
-            None if k < outside && !digits[k].spatial && (digits[k].bound > 1 || exceeds >= outside) => {
+            None if k < outside && counts(&digits[k]) && (digits[k].bound > 1 || exceeds >= outside) => {
                 digits[k].position
             }
             None => seen[..k.min(outside)]
                 .iter()
                 .rev()
-                .find(|d| !d.spatial && d.bound > 0)
+                .find(|d| counts(d) && d.bound > 0)
                 .map_or(NOWHERE, |d| d.position),
         };
         outer = outer.max(here);
+        if floor > 0 {
+            outer = outer.max(floor);
+        }
         *slot = outer;
     }
 }

@@ -26,12 +26,18 @@ pub(super) struct Flow {
     pub(super) child: usize,
     /// True if the child does not keep the tensor: every step is a residency of its own (rule 6).
     pub(super) streamed: bool,
+    /// True for a stream inside the PE level, which belongs to the burst: accesses are counted, nothing else.
+    pub(super) inside: bool,
+    /// True if the parent stores the tensor; false inside a PE level that streams it in.
+    pub(super) stored: bool,
     /// Position of the innermost loop that makes the child change its tile, for most residencies.
     pub(super) innermost: i32,
     /// Transfers towards the children: operands, and fetched partial sums.
     pub(super) transfers: u64,
     /// Of the visits of output tiles, those that fetch: fetched ÷ all.
     pub(super) fetched: f64,
+    /// Elements of all transfers towards the children.
+    pub(super) elements: u64,
     /// Largest transfer \[elements\].
     pub(super) largest: u64,
     /// Cycles towards the children.
@@ -45,6 +51,15 @@ pub(super) struct Flow {
 }
 
 impl Flow {
+    /// A stream inside the PE level.
+    pub(super) fn inside(tensor: Tensor, parent: usize, child: usize, stored: bool) -> Self {
+        Flow {
+            inside: true,
+            stored,
+            ..Flow::new(tensor, parent, child, false)
+        }
+    }
+
     /// A stream that has not moved anything yet.
     pub(super) fn new(tensor: Tensor, parent: usize, child: usize, streamed: bool) -> Self {
         Flow {
@@ -52,9 +67,12 @@ impl Flow {
             parent,
             child,
             streamed,
+            inside: false,
+            stored: true,
             innermost: super::classes::NOWHERE,
             transfers: 0,
             fetched: 0.0,
+            elements: 0,
             largest: 0,
             down: Occupancy::default(),
             up: Occupancy::default(),

@@ -123,7 +123,10 @@ struct Stream {
     child: usize,
     /// The loops that change the tile are the first so many.
     turns: usize,
+    rounds: f64,
     slots: f64,
+    /// Fetches that a FIFO takes while the slots are full.
+    waiting: f64,
     fetched: f64,
     /// Latency and longest stage of one round's transfers towards the children.
     down: (f64, f64),
@@ -228,7 +231,7 @@ impl Latency {
 
         // Shares of the instances in the corner.
         let mut share = [1.0; MAX_LEVELS];
-        for (level, share) in share.iter_mut().enumerate().take(event + 1) {
+        for (level, share) in share.iter_mut().enumerate().take(nest.levels()) {
             for dim in Dim::ALL {
                 let corner = |d: &Digit| {
                     if d.spatial && d.level < level {
@@ -244,36 +247,55 @@ impl Latency {
         // One burst (rule 14): trips, or what the lanes read and write through the ports of the PE level. Bursts that
         // open an output tile at zero read less.
         let per_burst = |count: u64| (count as f64 * share[event] / bursts).round() as u64;
-        let outputs = tally.get(event, Tensor::Outputs);
-        let opening = match flows.iter().find(|f| f.tensor == Tensor::Outputs && f.child == event) {
-            Some(flow) if outputs.opened > 0 => {
-                (outputs.opened as f64 / flow.largest as f64 * share[event] / bursts).min(1.0)
-            }
-            _ => 0.0,
-        };
-        let length = |accumulated: u64| {
-            let mut port = [0.0; KINDS];
-            for tensor in Tensor::ALL {
-                let t = tensor as usize;
-                let access = tally.get(event, tensor);
-                let (read, write) = hardware.port(event, tensor);
-                let (elements, bits) = match tensor {
-                    Tensor::Outputs => (accumulated, hardware.bits[t].0),
-                    _ => (per_burst(access.reads), hardware.bits[t].1),
-                };
-                port[timing.read[event][t] % KINDS] += read.cycles(elements, bits) as f64;
-                if tensor == Tensor::Outputs {
-                    port[3 + timing.write[event][t] % 3] += write.cycles(per_burst(access.updates), bits) as f64;
-                }
-            }
-            port.iter().fold(trips * timing.interval, |b, &p| b.max(p))
-        };
-        let updates = per_burst(outputs.updates);
+        let updates = per_burst(tally.get(event, Tensor::Outputs).updates);
         let opened = flows
             .iter()
-            .find(|f| f.tensor == Tensor::Outputs && f.child == event)
+            .find(|f| f.tensor == Tensor::Outputs && f.child == event && tally.last(Tensor::Outputs) == Some(event))
             .map_or(0, |f| f.largest);
-        let burst = length(updates) * (1.0 - opening) + length(updates.saturating_sub(opened)) * opening;
+        let opening = match opened {
+            0 => 0.0,
+            opened => {
+                (tally.get(event, Tensor::Outputs).opened as f64 / opened as f64 * share[event] / bursts).min(1.0)
+            }
+        };
+        let levels = nest.levels();
+        let length = |accumulated: Option<u64>| {
+            let mut longest = trips * timing.interval;
+            for level in event..levels {
+                let mut port = [0.0; KINDS];
+                let part = |count: u64| (count as f64 * share[level] / bursts).round() as u64;
+                for tensor in Tensor::ALL {
+                    let t = tensor as usize;
+                    let access = tally.get(level, tensor);
+                    let (read, write) = hardware.port(level, tensor);
+                    let inside = |count: u64| if level > event { part(count) } else { 0 };
+                    let bits = if tensor == Tensor::Outputs {
+                        hardware.bits[t].0
+                    } else {
+                        hardware.bits[t].1
+                    };
+                    let reads = match accumulated {
+                        Some(accumulated) if level == event && tensor == Tensor::Outputs => accumulated,
+                        _ => part(access.reads),
+                    };
+                    let reads = reads + inside(access.drains);
+                    let writes = part(access.updates) + inside(access.fills);
+                    let writes = if level == event && tensor != Tensor::Outputs {
+                        0
+                    } else {
+                        writes
+                    };
+                    port[timing.read[level][t] % KINDS] += read.cycles(reads, bits) as f64;
+                    port[timing.write[level][t] % KINDS] += write.cycles(writes, bits) as f64;
+                }
+                longest = port.iter().fold(longest, |b, &p| b.max(p));
+            }
+            longest
+        };
+        let burst = match opened {
+            0 => length(None),
+            _ => length(Some(updates)) * (1.0 - opening) + length(Some(updates.saturating_sub(opened))) * opening,
+        };
 
         self.streams.clear();
         self.uses.clear();
@@ -323,19 +345,27 @@ impl Latency {
             occupy(timing.read[c][t], flow.up.read as f64 * share[c], &mut up.1);
         }
         occupy(timing.write[p][t], flow.up.write as f64 * share[p], &mut up.1);
-        let slots = if flow.streamed {
-            2.0
-        } else if flow.largest <= timing.fifo[c][t] {
-            timing.slots[c][t] + 1.0
+        let slots = if flow.streamed { 2.0 } else { timing.slots[c][t] };
+        // What a FIFO takes is requested ahead, and an output in it leaves its slot at once (rule 9).
+        let outputs = flow.tensor == Tensor::Outputs;
+        let usual = if outputs {
+            flow.largest as f64
         } else {
-            timing.slots[c][t]
+            flow.elements as f64 / (flow.transfers as f64).max(1.0)
+        };
+        let waiting = if flow.streamed || usual == 0.0 {
+            0.0
+        } else {
+            (timing.fifo[c][t] as f64 / usual).floor()
         };
         self.streams.push(Stream {
             tensor: t,
             parent: p,
             child: c,
             turns,
-            slots,
+            rounds,
+            slots: if outputs { slots } else { slots + waiting },
+            waiting,
             fetched: flow.fetched,
             down,
             up,
@@ -350,6 +380,7 @@ impl Latency {
         self.moving.clear();
         self.moving.resize(RESOURCES, 0.0);
         let mut duration = burst;
+        let mut limit = None;
         for j in (0..self.turns.len()).rev() {
             self.turns[j].body = duration;
             let wait = self.exposed(timing, j);
@@ -359,8 +390,12 @@ impl Latency {
                     self.moving[resource] += cycles;
                 }
             }
-            let busiest = self.moving.iter().copied().fold(0.0, f64::max) / turn.total;
-            duration = (duration * turn.trips + wait * (turn.trips - 1.0)).max(busiest * turn.trips);
+            let (resource, busiest) = largest(&self.moving);
+            duration = duration * turn.trips + wait * (turn.trips - 1.0);
+            let moved = busiest / turn.total * turn.trips;
+            if moved > duration {
+                (limit, duration) = (Some(resource), moved);
+            }
             self.turns[j].body = duration / turn.trips;
         }
         let first_fill = self.first_fill();
@@ -370,12 +405,22 @@ impl Latency {
                 self.moving[resource] += cycles;
             }
         }
-        let (busiest_at, busiest) = self
-            .moving
-            .iter()
-            .copied()
-            .enumerate()
-            .fold((0, 0.0), |best, (i, c)| if c > best.1 { (i, c) } else { best });
+        // What the bottleneck moves first and last is part of first fill and last drain already.
+        let mut first_and_last = (0.0, 0.0);
+        if let Some(limit) = limit {
+            for &(stream, resource, cycles) in &self.uses {
+                let stream = &self.streams[stream];
+                if resource == limit && stream.turns > 0 {
+                    let part = match stream.tensor == Tensor::Outputs as usize {
+                        true => &mut first_and_last.1,
+                        false => &mut first_and_last.0,
+                    };
+                    *part += cycles / stream.rounds;
+                }
+            }
+        }
+        let counted_twice = f64::min(first_and_last.0, first_fill) + f64::min(first_and_last.1, last_drain);
+        let (busiest_at, busiest) = largest(&self.moving);
         Parts {
             compute: burst * bursts,
             first_fill,
@@ -383,7 +428,7 @@ impl Latency {
             last_drain,
             busiest,
             busiest_at,
-            cycles: first_fill + duration + last_drain,
+            cycles: first_fill + (duration - counted_twice) + last_drain,
         }
     }
 
@@ -442,7 +487,9 @@ impl Latency {
             None => 0.0,
             Some(child) => {
                 let own = self.residency(child).min(self.residency(stream));
-                self.freed(child) - child.slots * own + child.leave.0
+                let used = self.freed(child);
+                // At the latest when the last child tile has arrived, and that is before its first burst.
+                (used - child.slots * own + child.leave.0).min(used - own)
             }
         }
     }
@@ -453,14 +500,16 @@ impl Latency {
         let mut done = timing.depth;
         // From the PE outward: a slot is free once its drain has left.
         for stream in self.streams.iter().rev().filter(|s| s.tensor == outputs) {
-            let left = done + stream.leave.1;
+            let left = done + if stream.waiting > 0.0 { 1.0 } else { stream.leave.1 };
             if stream.turns > j {
                 let own = self.residency(stream);
                 let ahead = stream.slots - 1.0;
-                let open = left - ahead * own;
-                let fetch = stream.fetched * (stream.down.0 + stream.down.1);
-                let shared = if stream.turns == j + 1 { ahead } else { 0.0 };
-                wait = wait.max((open + fetch) / (1.0 + shared));
+                let coupled = |ahead: f64| 1.0 + if stream.turns == j + 1 { ahead } else { 0.0 };
+                wait = wait.max((left - ahead * own) / coupled(ahead));
+                // The fetch may wait in the FIFO while the slot is taken.
+                let early = ahead + stream.waiting;
+                let fetch = stream.down.0 + stream.down.1;
+                wait = wait.max(stream.fetched * (left - early * own + fetch) / coupled(early));
             }
             done += stream.up.0 + stream.up.1;
         }
@@ -488,6 +537,12 @@ impl Latency {
             .map(|s| s.up.0 + s.up.1)
             .sum()
     }
+}
+
+/// The largest entry and its position.
+fn largest(cycles: &[f64]) -> (usize, f64) {
+    let entries = cycles.iter().copied().enumerate();
+    entries.fold((0, 0.0), |best, (i, c)| if c > best.1 { (i, c) } else { best })
 }
 
 impl Flow {

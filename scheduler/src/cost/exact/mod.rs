@@ -63,8 +63,8 @@ impl Evaluator {
         self.hardware.set(arch);
         self.tally.clear(arch.levels.len());
         self.traffic
-            .count(&self.nest, problem, mapping, &self.hardware, &mut self.tally);
-        burst::count(&self.nest, problem, mapping, self.hardware.event, &mut self.tally);
+            .count(&self.nest, problem, mapping, &self.hardware, &mut self.tally)?;
+        burst::count(&self.nest, problem, &self.hardware, &mut self.tally);
         self.timing.set(arch);
         self.parts = self.latency.estimate(
             &self.nest,

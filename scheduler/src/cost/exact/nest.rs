@@ -59,10 +59,13 @@ pub(super) struct Nest {
     pub(super) bounds: DimMap<u64>,
     /// Digits of every dimension.
     pub(super) dims: DimMap<Digits>,
-    /// Per level: how many digits of each dimension belong to levels further out.
+    /// Per level: how many digits of each dimension belong to levels further out. One more entry stands for the
+    /// lanes' fan-out, the spatial loops of the innermost level.
     prefix: Vec<DimMap<usize>>,
-    /// Per level: extent of its tile in each dimension, before clipping.
+    /// Per level, and for the lanes' fan-out: extent of its tile in each dimension, before clipping.
     extent: Vec<DimMap<u64>>,
+    /// Per level: position of its first loop.
+    start: Vec<i32>,
 }
 
 impl Role {
@@ -94,9 +97,11 @@ impl Nest {
         }
         self.prefix.clear();
         self.extent.clear();
+        self.start.clear();
         let mut position = 0;
         for (level, entry) in mapping.levels.iter().enumerate() {
             self.prefix.push(DimMap(self.dims.0.map(|d| d.len)));
+            self.start.push(position);
             let loops = entry.temporal.iter().map(|t| (t.0, t.1, None));
             let spatial = entry.spatial.iter().map(|s| (s.0, s.1, Some(s.2)));
             for (dim, trips, axis) in loops.chain(spatial) {
@@ -148,7 +153,12 @@ impl Nest {
                 }
             }
         }
-        self.extent.resize(levels, DimMap::ones());
+        let fan_out = |d: &Digits| {
+            let innermost = |d: &&Digit| d.spatial && d.level == levels - 1;
+            d.digits[..d.len].iter().filter(innermost).count()
+        };
+        self.prefix.push(DimMap(self.dims.0.map(|d| d.len - fan_out(&d))));
+        self.extent.resize(levels + 1, DimMap::ones());
         for dim in Dim::ALL {
             let bound = problem.bounds[dim];
             let digits = &mut self.dims[dim];
@@ -166,6 +176,8 @@ impl Nest {
                 }
                 self.extent[level][dim] = weight;
             }
+            let lanes = &digits.digits[self.prefix[levels][dim]..digits.len];
+            self.extent[levels][dim] = lanes.iter().map(|d| d.trips).product();
             if rest > 0 {
                 return invalid(format!("{dim}: the loops cover {weight} of {bound}"));
             }
@@ -186,7 +198,17 @@ impl Nest {
 
     /// Extent of the tile of `level` along `dim`, before clipping.
     pub(super) fn extent(&self, level: usize, dim: Dim) -> u64 {
-        self.extent.get(level).map_or(1, |e| e[dim])
+        self.extent[level][dim]
+    }
+
+    /// Position of the first loop of `level`.
+    pub(super) fn start(&self, level: usize) -> i32 {
+        self.start[level]
+    }
+
+    /// Number of storage levels; as a level, it stands for the lanes' fan-out.
+    pub(super) fn levels(&self) -> usize {
+        self.start.len()
     }
 
     /// Extent of the last tile of `level` along `dim`, the one that the bound clips.

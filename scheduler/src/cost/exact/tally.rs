@@ -39,6 +39,8 @@ struct Pass {
 pub(super) struct Tally {
     pub(super) macs: u64,
     levels: Vec<[Access; 3]>,
+    /// Per tensor: the innermost level of its chain, and whether it stores the tensor.
+    last: [(usize, bool); 3],
     passes: Vec<Pass>,
 }
 
@@ -54,6 +56,17 @@ impl Tally {
     /// The accesses of `tensor` at `level`.
     pub(super) fn at(&mut self, level: usize, tensor: Tensor) -> &mut Access {
         &mut self.levels[level][tensor as usize]
+    }
+
+    /// Notes that the lanes take `tensor` from `level`, which stores it or streams it in.
+    pub(super) fn set_last(&mut self, tensor: Tensor, level: usize, stored: bool) {
+        self.last[tensor as usize] = (level, stored);
+    }
+
+    /// The level that the lanes take `tensor` from; `None` if it is streamed in.
+    pub(super) fn last(&self, tensor: Tensor) -> Option<usize> {
+        let (level, stored) = self.last[tensor as usize];
+        stored.then_some(level)
     }
 
     /// The accesses of `tensor` at `level`, to read.

@@ -3,25 +3,27 @@
 use cyclonest_arch::{Accelerator, Mapping, Reduction, Width};
 use cyclonest_workloads::{Dim, Problem, Tensor, TensorSet};
 
+use super::burst::{Burst, Clipped};
 use super::classes::{Chain, Class, Degree, NOWHERE, degrees, relevant};
 use super::flow::Flow;
-use super::nest::{Digit, MAX_LEVELS, Nest, Role, existing, suffixes};
+use super::nest::{Digit, MAX_LEVELS, Nest, Role, existing};
 use super::tally::{Tally, Way};
 use super::walk::{Pattern, Route, Walk, What, odometer};
 use super::window::AffineAxis;
+use crate::cost::CostError;
 
 /// Dimensions whose settings select equal or disjoint tiles of each tensor, by [`Tensor`].
-const PLAIN: [&[Dim]; 3] = [
+pub(super) const PLAIN: [&[Dim]; 3] = [
     &[Dim::G, Dim::K, Dim::C, Dim::R, Dim::S],
     &[Dim::N, Dim::G, Dim::C],
     &[Dim::N, Dim::G, Dim::K, Dim::P, Dim::Q],
 ];
 
 /// Dimensions that a tensor does not depend on, by [`Tensor`].
-const FREE: [&[Dim]; 3] = [&[Dim::N, Dim::P, Dim::Q], &[Dim::K], &[Dim::C, Dim::R, Dim::S]];
+pub(super) const FREE: [&[Dim]; 3] = [&[Dim::N, Dim::P, Dim::Q], &[Dim::K], &[Dim::C, Dim::R, Dim::S]];
 
 /// Position after all others: every loop is outside.
-const EVERYWHERE: i32 = i32::MAX;
+pub(super) const EVERYWHERE: i32 = i32::MAX;
 
 /// What the counting needs to know of the machine.
 #[derive(Debug, Clone)]
@@ -29,9 +31,9 @@ pub(super) struct Hardware {
     /// The PE level.
     pub(super) event: usize,
     /// Per level: tensors of which one pass of the network below serves several children.
-    multicast: [TensorSet; MAX_LEVELS],
+    pub(super) multicast: [TensorSet; MAX_LEVELS],
     /// Per level: whether the network below adds partial sums.
-    reduces: [bool; MAX_LEVELS],
+    pub(super) reduces: [bool; MAX_LEVELS],
     /// Per level: tensors whose overlaps are kept.
     halo: [TensorSet; MAX_LEVELS],
     /// Per level and tensor: width of the network below, towards the children and towards the parent.
@@ -88,12 +90,16 @@ pub(super) struct Traffic {
     classes: [Vec<Class>; 5],
     walk: Walk,
     blocks: Vec<(i32, u64, u64)>,
+    scratch: [Vec<Class>; 5],
     /// The streams of the last mapping, by tensor and from the outside in.
     pub(super) flows: Vec<Flow>,
 }
 
 impl Traffic {
     /// Counts everything above the lanes into `tally`.
+    ///
+    /// # Errors
+    /// If the PE level bypasses the inputs but a level inside keeps them.
     pub(super) fn count(
         &mut self,
         nest: &Nest,
@@ -101,80 +107,152 @@ impl Traffic {
         mapping: &Mapping,
         hardware: &Hardware,
         tally: &mut Tally,
-    ) {
+    ) -> Result<(), CostError> {
         let axes = [
             AffineAxis::new(problem.stride.0, problem.dilation.0, &problem.real_rows()),
             AffineAxis::new(problem.stride.1, problem.dilation.1, &problem.real_columns()),
         ];
         self.flows.clear();
         for tensor in Tensor::ALL {
-            let mut chain = [0; MAX_LEVELS];
-            let mut len = 1;
+            let keeps = |level: usize| mapping.levels[level].keeps.contains(tensor);
+            let mut links = Links::default();
+            links.push(0, 0);
             for level in 1..=hardware.event {
-                let kept = mapping.levels[level].keeps.contains(tensor);
-                if kept || level == hardware.event {
-                    chain[len] = level;
-                    len += 1;
-                    let mut flow = Flow::new(tensor, chain[len - 2], level, !kept);
-                    match tensor {
-                        Tensor::Weights => self.weights(nest, hardware, &mut flow, tally),
-                        Tensor::Inputs => self.inputs(nest, hardware, &mut flow, &axes, tally),
-                        Tensor::Outputs => self.outputs(nest, hardware, &mut flow, &chain[..len], tally),
-                    }
+                if keeps(level) || level == hardware.event {
+                    let mut flow = Flow::new(tensor, links.last(), level, !keeps(level));
+                    // What streams through the PE level ends no later than its step.
+                    links.push(level, if flow.streamed { nest.start(level) } else { 0 });
+                    self.stream(nest, mapping, hardware, &mut flow, &links, &axes, tally)?;
                     self.flows.push(flow);
                 }
             }
+            for level in hardware.event + 1..nest.levels() {
+                if keeps(level) {
+                    let parent = links.last();
+                    let mut flow = Flow::inside(tensor, parent, level, keeps(parent));
+                    links.push(level, nest.start(hardware.event));
+                    self.stream(nest, mapping, hardware, &mut flow, &links, &axes, tally)?;
+                }
+            }
+            tally.set_last(tensor, links.last(), keeps(links.last()));
         }
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn stream(
+        &mut self,
+        nest: &Nest,
+        mapping: &Mapping,
+        hardware: &Hardware,
+        flow: &mut Flow,
+        links: &Links,
+        axes: &[AffineAxis; 2],
+        tally: &mut Tally,
+    ) -> Result<(), CostError> {
+        match flow.tensor {
+            Tensor::Weights => self.weights(nest, mapping, hardware, flow, links, tally),
+            Tensor::Inputs => return self.inputs(nest, mapping, hardware, flow, links, axes, tally),
+            Tensor::Outputs => self.outputs(nest, hardware, flow, links, tally),
+        }
+        Ok(())
     }
 
     /// Sorts the strings of every plain dimension of the stream's tensor.
-    fn classify(&mut self, nest: &Nest, stream: &Flow, chain: &[usize]) {
+    fn classify(&mut self, nest: &Nest, flow: &Flow, links: &Links) {
         self.classes.iter_mut().for_each(Vec::clear);
-        for (&dim, classes) in PLAIN[stream.tensor as usize].iter().zip(&mut self.classes) {
+        for (&dim, classes) in PLAIN[flow.tensor as usize].iter().zip(&mut self.classes) {
             let mut outside = [0; MAX_LEVELS];
-            for (o, &level) in outside.iter_mut().zip(chain) {
+            for (o, &level) in outside.iter_mut().zip(links.levels()) {
                 *o = nest.outside(level, dim).len();
             }
             relevant(
-                nest.outside(stream.child, dim),
+                nest.outside(flow.child, dim),
                 Chain {
-                    outside: &outside[..chain.len()],
+                    outside: &outside[..links.len],
+                    floor: &links.floors[..links.len],
                 },
-                nest.extent(stream.child, dim),
-                nest.last_extent(stream.child, dim),
+                nest.extent(flow.child, dim),
+                nest.last_extent(flow.child, dim),
                 classes,
             );
         }
     }
 
-    fn weights(&mut self, nest: &Nest, hardware: &Hardware, flow: &mut Flow, tally: &mut Tally) {
-        self.classify(nest, flow, &[flow.child]);
+    fn weights(
+        &mut self,
+        nest: &Nest,
+        mapping: &Mapping,
+        hardware: &Hardware,
+        flow: &mut Flow,
+        links: &Links,
+        tally: &mut Tally,
+    ) {
+        self.classify(nest, flow, &links.only_last());
+        let plain = PLAIN[Tensor::Weights as usize];
+        let burst = Burst::new(nest, mapping, hardware, Tensor::Weights);
+        let scratch = &mut self.scratch;
         let mut most = 0;
-        combine(&self.classes, |count, size, innermost| {
+        combine(&self.classes, |count, size, innermost, last| {
             let innermost = if flow.streamed { EVERYWHERE } else { innermost[0] };
             if count > most {
                 (most, flow.innermost) = (count, innermost);
             }
             let outside = |d: &Digit| if d.position < innermost { Role::Free } else { Role::ZERO };
             let stream = *flow;
+            let clipped = Clipped::of(plain, last);
+            let mut sizes = [size; 8];
+            let mut split = [false; 3];
+            if flow.streamed {
+                // What the PE takes in per step, if it has the last tile along some of N, P and Q.
+                for (mask, size) in sizes.iter_mut().enumerate() {
+                    *size = burst.weights(clipped.with(FREE[0], mask as u8), scratch);
+                }
+                split = [1, 2, 4].map(|mask| sizes[mask] != sizes[0]);
+            }
             spread(
                 nest,
                 hardware,
                 &stream,
                 &outside,
-                &mut |what, members, trips, strings| {
-                    deliver(flow, hardware, what, size * trips, members, count * strings, tally);
+                split,
+                &mut |what, members, mask, strings| {
+                    deliver(
+                        flow,
+                        hardware,
+                        what,
+                        sizes[mask as usize],
+                        members,
+                        count * strings,
+                        tally,
+                    );
                 },
             );
         });
     }
 
-    fn inputs(&mut self, nest: &Nest, hardware: &Hardware, flow: &mut Flow, axes: &[AffineAxis; 2], tally: &mut Tally) {
-        self.classify(nest, flow, &[flow.child]);
+    #[allow(clippy::too_many_arguments)]
+    fn inputs(
+        &mut self,
+        nest: &Nest,
+        mapping: &Mapping,
+        hardware: &Hardware,
+        flow: &mut Flow,
+        links: &Links,
+        axes: &[AffineAxis; 2],
+        tally: &mut Tally,
+    ) -> Result<(), CostError> {
+        if flow.inside && !flow.stored {
+            return Err(CostError::NotExpressible(format!(
+                "{} keeps Inputs, but the PE level {} bypasses them",
+                mapping.levels[flow.child].level, mapping.levels[hardware.event].level
+            )));
+        }
+        self.classify(nest, flow, &links.only_last());
         // Residencies of a block depend only on its innermost loop: bring equal ones together.
         self.blocks.clear();
         let (blocks, mut most) = (&mut self.blocks, 0);
-        combine(&self.classes, |count, size, innermost| {
+        combine(&self.classes, |count, size, innermost, _| {
             let innermost = if flow.streamed { EVERYWHERE } else { innermost[0] };
             if count > most {
                 (most, flow.innermost) = (count, innermost);
@@ -197,40 +275,57 @@ impl Traffic {
             parent: flow.parent,
             child: flow.child,
             multicast: [false; MAX_LEVELS],
-            halo: hardware.halo[flow.child].contains(Tensor::Inputs),
+            halo: !flow.inside && hardware.halo[flow.child].contains(Tensor::Inputs),
             streamed: flow.streamed,
+            inside: flow.inside,
         };
         for (flag, multicast) in route.multicast.iter_mut().zip(&hardware.multicast) {
             *flag = multicast.contains(Tensor::Inputs);
         }
+        let burst = Burst::new(nest, mapping, hardware, Tensor::Inputs);
+        // Trips over K of a full and of the last tile.
+        let trips = match flow.streamed {
+            true => [false, true].map(|last| burst.settings(Dim::K, last)),
+            false => [1, 1],
+        };
+        let split = [trips[0] != trips[1], false, false];
         for i in 0..self.blocks.len() {
             let innermost = self.blocks[i].0;
             if self.blocks[..i].iter().any(|b| b.0 == innermost) {
                 continue;
             }
             let stream = *flow;
-            for group in self.walk.groups(nest, &route, axes, innermost) {
+            for group in self.walk.groups(nest, &route, axes, innermost, &|d| burst.apart(d)) {
                 let role = |digit: &Digit| outside_or(digit, innermost, &group.pattern);
                 for &(_, size, count) in self.blocks.iter().filter(|b| b.0 == innermost) {
-                    spread(nest, hardware, &stream, &role, &mut |what, members, trips, strings| {
-                        if group.what == What::Single || group.what == what {
-                            let elements = group.elements * size * trips;
-                            let transfers = count * strings * group.count;
-                            deliver(flow, hardware, what, elements, members * group.degree, transfers, tally);
-                        }
-                    });
+                    spread(
+                        nest,
+                        hardware,
+                        &stream,
+                        &role,
+                        split,
+                        &mut |what, members, mask, strings| {
+                            if group.what == What::Single || group.what == what {
+                                let elements = group.elements * size * trips[mask as usize];
+                                let transfers = count * strings * group.count;
+                                deliver(flow, hardware, what, elements, members * group.degree, transfers, tally);
+                            }
+                        },
+                    );
                 }
             }
         }
+        Ok(())
     }
 
-    fn outputs(&mut self, nest: &Nest, hardware: &Hardware, flow: &mut Flow, chain: &[usize], tally: &mut Tally) {
-        self.classify(nest, flow, chain);
+    fn outputs(&mut self, nest: &Nest, hardware: &Hardware, flow: &mut Flow, links: &Links, tally: &mut Tally) {
+        self.classify(nest, flow, links);
+        let chain = links.levels();
         let Flow { parent, child, .. } = *flow;
         let tensor = Tensor::Outputs;
         let reduction = FREE[tensor as usize];
         let (mut most, mut all, mut fetched) = (0, 0, 0);
-        combine(&self.classes, |count, size, innermost| {
+        combine(&self.classes, |count, size, innermost, _| {
             let at_child = if flow.streamed {
                 EVERYWHERE
             } else {
@@ -247,7 +342,7 @@ impl Traffic {
                 nest,
                 dims: reduction,
                 child,
-                streamed: false,
+                split: [false; 3],
                 grouped: &|_| false,
                 temporal: &temporal,
                 last_visits_from: None,
@@ -275,7 +370,11 @@ impl Traffic {
                     last_visits_from,
                     ..groups
                 };
-                if partial == exact { 0 } else { count * last.total() }
+                if partial == exact || flow.inside {
+                    0
+                } else {
+                    count * last.total()
+                }
             };
             let (last_drains, last_streams) = (last(every), last(streams_of));
             let mixed = |width: Width, all: u64, last: u64| {
@@ -291,10 +390,15 @@ impl Traffic {
                 flow.up.read += mixed(at_child.0, drains, last_drains);
                 flow.down.write += at_child.1.cycles(size, partial) * fetches;
             }
-            let access = tally.at(parent, tensor);
-            access.reads += (fetches + rmw) * size;
-            access.updates += streams * size;
-            access.read_modify_writes += rmw * size;
+            if flow.stored {
+                let access = tally.at(parent, tensor);
+                access.reads += (fetches + rmw) * size;
+                access.updates += streams * size;
+                access.read_modify_writes += rmw * size;
+            }
+            if flow.inside {
+                return;
+            }
             flow.transfers += fetches;
             flow.largest = flow.largest.max(size);
             flow.down.read += at_parent.0.cycles(size, partial) * fetches;
@@ -384,12 +488,21 @@ fn deliver(
 ) {
     let tensor = flow.tensor;
     let bits = hardware.bits[tensor as usize].1;
+    if flow.inside {
+        match what {
+            What::Read if flow.stored => tally.at(flow.parent, tensor).reads += elements * count,
+            What::Fill => tally.at(flow.child, tensor).fills += elements * count,
+            _ => {}
+        }
+        return;
+    }
     match what {
         What::Single => unreachable!("transfers are spread by what they touch"),
         What::Read => {
             tally.at(flow.parent, tensor).reads += elements * count;
             flow.down.read += hardware.port(flow.parent, tensor).0.cycles(elements, bits) * count;
             flow.transfers += count;
+            flow.elements += elements * count;
             flow.largest = flow.largest.max(elements);
         }
         What::Fill if flow.streamed => {}
@@ -406,13 +519,15 @@ fn deliver(
 }
 
 /// Spreads one transfer over the dimensions that the tensor does not depend on: calls `send` with what is touched,
-/// the members along these dimensions, the burst's trips along them (1 unless the child streams) and how often.
+/// the members along these dimensions, along which of them they have the last tile (told apart where `split` says
+/// so), and how often.
 fn spread(
     nest: &Nest,
     hardware: &Hardware,
     stream: &Flow,
     temporal: &dyn Fn(&Digit) -> Role,
-    send: &mut dyn FnMut(What, u64, u64, u64),
+    split: [bool; 3],
+    send: &mut dyn FnMut(What, u64, u8, u64),
 ) {
     let Flow {
         tensor, parent, child, ..
@@ -422,7 +537,7 @@ fn spread(
         nest,
         dims: FREE[tensor as usize],
         child,
-        streamed: stream.streamed,
+        split,
         grouped: &grouped,
         temporal,
         last_visits_from: None,
@@ -431,11 +546,14 @@ fn spread(
         grouped: &|_| false,
         ..groups
     }
-    .passes(None, &mut |_, trips, count| send(What::Fill, 1, trips, count));
-    groups.passes(None, &mut |_, trips, count| send(What::Read, 1, trips, count));
+    .passes(None, &mut |_, mask, count| send(What::Fill, 1, mask, count));
+    groups.passes(None, &mut |_, mask, count| send(What::Read, 1, mask, count));
+    if stream.inside {
+        return;
+    }
     for level in parent..child {
-        groups.passes(Some(level), &mut |members, trips, count| {
-            send(What::Pass(level), members, trips, count);
+        groups.passes(Some(level), &mut |members, mask, count| {
+            send(What::Pass(level), members, mask, count);
         });
     }
 }
@@ -446,8 +564,9 @@ struct Groups<'a> {
     nest: &'a Nest,
     dims: &'static [Dim],
     child: usize,
-    /// True if what is sent depends on the burst's trips, so that members with fewer are a group of their own.
-    streamed: bool,
+    /// Dimensions along which the last, clipped tile is sent something else, so that its members are a group of
+    /// their own.
+    split: [bool; 3],
     /// Networks, by the level above, that bring the members along the dimensions together.
     grouped: &'a dyn Fn(usize) -> bool,
     temporal: &'a dyn Fn(&Digit) -> Role,
@@ -456,19 +575,19 @@ struct Groups<'a> {
 }
 
 impl Groups<'_> {
-    /// Calls `send` with the members, the trips and the number of passes through the network below `level`, or of
+    /// Calls `send` with the members, the dimensions along which they have the last tile and the number of passes through the network below `level`, or of
     /// groups (with one member each) if there is none.
-    fn passes(&self, level: Option<usize>, send: &mut dyn FnMut(u64, u64, u64)) {
+    fn passes(&self, level: Option<usize>, send: &mut dyn FnMut(u64, u8, u64)) {
         let mut lists = [Along::default(); 3];
-        for (&dim, list) in self.dims.iter().zip(&mut lists) {
-            *list = self.along(dim, level);
+        for (i, list) in lists.iter_mut().enumerate().take(self.dims.len()) {
+            *list = self.along(i, level);
             if list.len == 0 {
                 return;
             }
         }
         if self.dims.len() == 1 {
             for a in lists[0].entries() {
-                send(a.0.members, a.1, a.0.count);
+                send(a.0.members, u8::from(a.1), a.0.count);
             }
             return;
         }
@@ -477,7 +596,7 @@ impl Groups<'_> {
                 for c in lists[2].entries() {
                     send(
                         a.0.members * b.0.members * c.0.members,
-                        a.1 * b.1 * c.1,
+                        u8::from(a.1) | u8::from(b.1) << 1 | u8::from(c.1) << 2,
                         a.0.count * b.0.count * c.0.count,
                     );
                 }
@@ -492,17 +611,18 @@ impl Groups<'_> {
         total
     }
 
-    fn along(&self, dim: Dim, level: Option<usize>) -> Along {
+    fn along(&self, i: usize, level: Option<usize>) -> Along {
         let mut list = Along::default();
         match self.last_visits_from {
-            None => self.add_along(dim, level, &|d| (self.temporal)(d), &|_| Role::Free, &mut list),
-            Some(parent) => self.last_along(dim, level, parent, &mut list),
+            None => self.add_along(i, level, &|d| (self.temporal)(d), &|_| Role::Free, &mut list),
+            Some(parent) => self.last_along(i, level, parent, &mut list),
         }
         list
     }
 
     /// A visit is a tile's last if it takes in the last temporal setting of the reduction, as the corner sees it.
-    fn last_along(&self, dim: Dim, level: Option<usize>, parent: usize, list: &mut Along) {
+    fn last_along(&self, i: usize, level: Option<usize>, parent: usize, list: &mut Along) {
+        let dim = self.dims[i];
         let digits = self.nest.outside(self.child, dim);
         let bound = self.nest.bounds[dim];
         let mut last = [0; super::nest::MAX_DIGITS];
@@ -532,19 +652,19 @@ impl Groups<'_> {
                     Role::Free
                 }
             };
-            self.add_along(dim, level, &temporal, &fixed, list);
+            self.add_along(i, level, &temporal, &fixed, list);
         });
     }
 
     fn add_along(
         &self,
-        dim: Dim,
+        i: usize,
         level: Option<usize>,
         temporal: &dyn Fn(&Digit) -> Role,
         spatial: &dyn Fn(&Digit) -> Role,
         list: &mut Along,
     ) {
-        let digits = self.nest.outside(self.child, dim);
+        let digits = self.nest.outside(self.child, self.dims[i]);
         let inside = |l: usize| level.is_none_or(|level| l > level);
         let role = |d: &Digit| {
             if !d.spatial {
@@ -564,89 +684,126 @@ impl Groups<'_> {
         }
         let mut degree = [Degree::default(); 3];
         let len = degrees(digits, block.clone(), role, &mut degree);
-        let trips = |d: &Digit| if d.spatial { Role::ZERO } else { Role::Free };
-        let (full, last) = match self.streamed {
-            true => suffixes(self.nest.inside(self.child, dim), trips),
-            false => (1, 1),
-        };
         for degree in &degree[..len] {
-            list.add(*degree, full);
+            list.add(*degree, false);
         }
-        if full != last {
+        if self.split[i] && len > 0 {
             // The string of the last tile leaves the group that it would be in.
             let bound = digits[block].iter().fold(0, |b, d| b * d.trips + d.bound);
             let others_follow = digits
                 .iter()
                 .any(|d| d.spatial && d.bound > 0 && inside(d.level) && (self.grouped)(d.level));
             if !others_follow {
-                list.take_one(bound + 1, full);
+                list.take_one(bound + 1);
                 if bound > 0 {
                     list.add(
                         Degree {
                             members: bound,
                             count: 1,
                         },
-                        full,
+                        false,
                     );
                 }
             }
-            list.add(Degree { members: 1, count: 1 }, last);
+            list.add(Degree { members: 1, count: 1 }, true);
         }
     }
 }
 
-/// Group sizes and trips along one dimension.
+/// Group sizes along one dimension, and whether they are those of the last tile.
 #[derive(Debug, Clone, Copy, Default)]
 struct Along {
-    entries: [(Degree, u64); 5],
+    entries: [(Degree, bool); 5],
     len: usize,
 }
 
 impl Along {
-    fn entries(&self) -> &[(Degree, u64)] {
+    fn entries(&self) -> &[(Degree, bool)] {
         &self.entries[..self.len]
     }
 
-    fn add(&mut self, degree: Degree, trips: u64) {
-        let same = |e: &&mut (Degree, u64)| e.0.members == degree.members && e.1 == trips;
+    fn add(&mut self, degree: Degree, last: bool) {
+        let same = |e: &&mut (Degree, bool)| e.0.members == degree.members && e.1 == last;
         match self.entries[..self.len].iter_mut().find(same) {
             Some(known) => known.0.count += degree.count,
             None => {
-                self.entries[self.len] = (degree, trips);
+                self.entries[self.len] = (degree, last);
                 self.len += 1;
             }
         }
     }
 
-    fn take_one(&mut self, members: u64, trips: u64) {
-        let same = |e: &&mut (Degree, u64)| e.0.members == members && e.1 == trips;
+    fn take_one(&mut self, members: u64) {
+        let same = |e: &&mut (Degree, bool)| e.0.members == members && !e.1;
         if let Some(known) = self.entries[..self.len].iter_mut().find(same) {
             known.0.count -= 1;
         }
     }
 }
 
-/// Calls `visit` for every combination of classes of the dimensions: how many, tile size, innermost effective loop.
-fn combine(classes: &[Vec<Class>; 5], mut visit: impl FnMut(u64, u64, [i32; MAX_LEVELS])) {
-    fn go(
-        classes: &[Vec<Class>],
+/// Calls `visit` for every combination of classes of the dimensions: how many, tile size, innermost effective loop,
+/// dimensions that have the last tile.
+pub(super) fn combine(classes: &[Vec<Class>; 5], mut visit: impl FnMut(u64, u64, [i32; MAX_LEVELS], u8)) {
+    #[derive(Clone, Copy)]
+    struct Joined {
         count: u64,
         size: u64,
         innermost: [i32; MAX_LEVELS],
-        visit: &mut dyn FnMut(u64, u64, [i32; MAX_LEVELS]),
-    ) {
+        last: u8,
+    }
+    fn go(classes: &[Vec<Class>], at: u8, so_far: Joined, visit: &mut dyn FnMut(u64, u64, [i32; MAX_LEVELS], u8)) {
         match classes.split_first() {
             Some((first, rest)) if !first.is_empty() => {
                 for class in first {
-                    let mut joined = innermost;
-                    for (j, c) in joined.iter_mut().zip(&class.innermost) {
+                    let mut joined = so_far;
+                    for (j, c) in joined.innermost.iter_mut().zip(&class.innermost) {
                         *j = (*j).max(*c);
                     }
-                    go(rest, count * class.count, size * class.extent, joined, visit);
+                    joined.count *= class.count;
+                    joined.size *= class.extent;
+                    joined.last |= u8::from(class.last) << at;
+                    go(rest, at + 1, joined, visit);
                 }
             }
-            _ => visit(count, size, innermost),
+            _ => visit(so_far.count, so_far.size, so_far.innermost, so_far.last),
         }
     }
-    go(classes, 1, 1, [NOWHERE; MAX_LEVELS], &mut visit);
+    let none = Joined {
+        count: 1,
+        size: 1,
+        innermost: [NOWHERE; MAX_LEVELS],
+        last: 0,
+    };
+    go(classes, 0, none, &mut visit);
+}
+
+/// The levels through which a tensor comes down, outermost first.
+#[derive(Debug, Clone, Copy, Default)]
+struct Links {
+    levels: [usize; MAX_LEVELS],
+    /// See [`Chain`].
+    floors: [i32; MAX_LEVELS],
+    len: usize,
+}
+
+impl Links {
+    fn push(&mut self, level: usize, floor: i32) {
+        self.levels[self.len] = level;
+        self.floors[self.len] = floor;
+        self.len += 1;
+    }
+
+    fn last(&self) -> usize {
+        self.levels[self.len - 1]
+    }
+
+    fn levels(&self) -> &[usize] {
+        &self.levels[..self.len]
+    }
+
+    fn only_last(&self) -> Links {
+        let mut only = Links::default();
+        only.push(self.last(), self.floors[self.len - 1]);
+        only
+    }
 }

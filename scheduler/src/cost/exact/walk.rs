@@ -24,6 +24,8 @@ pub(super) struct Route {
     pub(super) halo: bool,
     /// True if the child does not keep the tensor: every step is a residency of its own (rule 6).
     pub(super) streamed: bool,
+    /// True inside the PE level: a residency ends when the tile changes at all, and nothing is kept.
+    pub(super) inside: bool,
 }
 
 /// Groups of transfers, for one context; all fields describe one group or pass.
@@ -93,6 +95,8 @@ struct Member {
     /// Coordinates at the networks from the parent's down to each level, as one number.
     codes: [u32; MAX_LEVELS],
     rows: Rows,
+    /// False past the bounds.
+    exists: bool,
 }
 
 /// One affine axis of the walk.
@@ -121,6 +125,9 @@ struct Start {
     elements: u64,
 }
 
+/// Digits whose settings read one by one; lanes that differ elsewhere share a read.
+pub(super) type Apart<'a> = &'a dyn Fn(&Digit) -> bool;
+
 /// Memory of the walk, reused from one to the next.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Walk {
@@ -138,9 +145,16 @@ pub(super) struct Walk {
 impl Walk {
     /// Groups of the inputs' transfers from `route.parent` to `route.child` over all contexts, when the innermost
     /// effective loop of N, G and C stands at position `innermost`.
-    pub(super) fn groups(&mut self, nest: &Nest, route: &Route, axes: &[AffineAxis; 2], innermost: i32) -> &[Group] {
+    pub(super) fn groups(
+        &mut self,
+        nest: &Nest,
+        route: &Route,
+        axes: &[AffineAxis; 2],
+        innermost: i32,
+        apart: Apart<'_>,
+    ) -> &[Group] {
         self.inner.clear();
-        let inside = |d: &&Digit| !d.spatial && d.position > innermost;
+        let inside = |d: &&Digit| !d.spatial && d.position >= innermost;
         for dim in [Dim::P, Dim::R, Dim::Q, Dim::S, Dim::K] {
             self.inner
                 .extend(nest.outside(route.child, dim).iter().filter(inside).map(|d| Inner {
@@ -166,7 +180,14 @@ impl Walk {
                 self.loaded.clear();
                 self.loaded
                     .resize(self.rows.members.len() * self.columns.members.len(), None);
-                self.descend(nest, route, 0, [row.p, row.r, column.p, column.r], Pattern::default());
+                self.descend(
+                    nest,
+                    route,
+                    apart,
+                    0,
+                    [row.p, row.r, column.p, column.r],
+                    Pattern::default(),
+                );
                 for group in &mut self.raw {
                     group.count *= row.count * column.count;
                 }
@@ -176,33 +197,41 @@ impl Walk {
         &self.groups
     }
 
-    fn descend(&mut self, nest: &Nest, route: &Route, depth: usize, base: [u64; 4], pattern: Pattern) {
+    fn descend(
+        &mut self,
+        nest: &Nest,
+        route: &Route,
+        apart: Apart<'_>,
+        depth: usize,
+        base: [u64; 4],
+        pattern: Pattern,
+    ) {
         let Some(&looped) = self.inner.get(depth) else {
-            return self.step(nest, route, base, pattern);
+            return self.step(nest, route, apart, base, pattern);
         };
         let (at, bound) = match looped.dim {
             Dim::P => (0, self.rows.bounds.0),
             Dim::R => (1, self.rows.bounds.1),
             Dim::Q => (2, self.columns.bounds.0),
             Dim::S => (3, self.columns.bounds.1),
-            _ => return self.repeat(nest, route, depth, base, pattern),
+            _ => return self.repeat(nest, route, apart, depth, base, pattern),
         };
         let mut base = base;
         for _ in 0..looped.trips {
             if base[at] >= bound {
                 break;
             }
-            self.descend(nest, route, depth + 1, base, pattern);
+            self.descend(nest, route, apart, depth + 1, base, pattern);
             base[at] += looped.weight;
         }
     }
 
     /// A loop over K: the same tiles again, until an iteration leaves the state as it found it.
-    fn repeat(&mut self, nest: &Nest, route: &Route, depth: usize, base: [u64; 4], pattern: Pattern) {
+    fn repeat(&mut self, nest: &Nest, route: &Route, apart: Apart<'_>, depth: usize, base: [u64; 4], pattern: Pattern) {
         let looped = self.inner[depth];
         if pattern.len == Pattern::MAX {
             // Beyond what a pattern holds: settings of this loop are not told apart.
-            return self.descend(nest, route, depth + 1, base, pattern);
+            return self.descend(nest, route, apart, depth + 1, base, pattern);
         }
         for value in 0..looped.trips {
             let mut inner = pattern;
@@ -211,7 +240,7 @@ impl Walk {
             let from = self.raw.len();
             let mut saved = std::mem::take(&mut self.saved);
             saved.clone_from(&self.loaded);
-            self.descend(nest, route, depth + 1, base, inner);
+            self.descend(nest, route, apart, depth + 1, base, inner);
             let unchanged = saved == self.loaded;
             self.saved = saved;
             if unchanged {
@@ -224,29 +253,37 @@ impl Walk {
         }
     }
 
-    fn step(&mut self, nest: &Nest, route: &Route, base: [u64; 4], pattern: Pattern) {
+    fn step(&mut self, nest: &Nest, route: &Route, apart: Apart<'_>, base: [u64; 4], pattern: Pattern) {
         self.rows.place(base[0], base[1]);
         self.columns.place(base[2], base[3]);
         self.starts.clear();
         let columns = self.columns.members.len();
         for (i, row) in self.rows.members.iter().enumerate() {
-            if row.rows.count == 0 {
-                continue;
-            }
             for (j, column) in self.columns.members.iter().enumerate() {
-                if column.rows.count == 0 {
+                if row.rows.count == 0 || column.rows.count == 0 {
+                    let exists = row.exists && column.exists;
+                    if route.inside && exists {
+                        // Padding only: needs no operand, but the tile has changed.
+                        self.loaded[i * columns + j] = None;
+                    }
                     continue;
                 }
                 if route.streamed {
-                    let elements =
-                        self.rows
-                            .trips(nest, route.child, (Dim::P, Dim::R), (base[0] + row.p, base[1] + row.r))
-                            * self.columns.trips(
-                                nest,
-                                route.child,
-                                (Dim::Q, Dim::S),
-                                (base[2] + column.p, base[3] + column.r),
-                            );
+                    let elements = burst_rows(
+                        nest,
+                        route.child,
+                        &self.rows.affine,
+                        (Dim::P, Dim::R),
+                        (base[0] + row.p, base[1] + row.r),
+                        apart,
+                    ) * burst_rows(
+                        nest,
+                        route.child,
+                        &self.columns.affine,
+                        (Dim::Q, Dim::S),
+                        (base[2] + column.p, base[3] + column.r),
+                        apart,
+                    );
                     self.starts.push(Start {
                         row: i,
                         column: j,
@@ -259,7 +296,13 @@ impl Walk {
                 let (r, c) = (&row.rows, &column.rows);
                 let mut kept = None;
                 let mut elements = r.count * c.count;
-                if let Some((lr, lc)) = loaded {
+                if let Some((lr, lc)) = loaded
+                    && route.inside
+                {
+                    if self.rows.affine.same(r, lr) && self.columns.affine.same(c, lc) {
+                        continue;
+                    }
+                } else if let Some((lr, lc)) = loaded {
                     let common = (self.rows.affine.common(r, lr), self.columns.affine.common(c, lc));
                     if common == (r.count, c.count) {
                         continue;
@@ -435,6 +478,7 @@ impl Axis {
             fixed: 0,
             codes: [0; MAX_LEVELS],
             rows: Rows::default(),
+            exists: true,
         });
         for level in route.parent..route.child {
             for (is_tap, digits) in [(false, outside.0), (true, outside.1)] {
@@ -476,7 +520,8 @@ impl Axis {
     fn place(&mut self, p: u64, r: u64) {
         for member in &mut self.members {
             let (p, r) = (p + member.p, r + member.r);
-            member.rows = if p >= self.bounds.0 || r >= self.bounds.1 {
+            member.exists = p < self.bounds.0 && r < self.bounds.1;
+            member.rows = if !member.exists {
                 Rows::default()
             } else {
                 let windows = self.extents.0.min(self.bounds.0 - p);
@@ -485,51 +530,53 @@ impl Axis {
             };
         }
     }
-
-    /// Distinct rows across the lanes, summed over the temporal trips of one burst that starts at (p, r) (rule 15).
-    fn trips(&self, nest: &Nest, level: usize, dims: (Dim, Dim), base: (u64, u64)) -> u64 {
-        burst_rows(nest, level, &self.affine, dims, base, self.bounds)
-    }
 }
 
-/// Distinct rows across the lanes of `level`, summed over the temporal trips of one burst that starts at `base`.
+/// Pairs of a row and the coordinates in `apart`, summed over the temporal trips of one burst of `level` that starts
+/// at `base` (rule 15). Lanes whose coordinates are equal where `apart` says so share a read.
 pub(super) fn burst_rows(
     nest: &Nest,
     level: usize,
     affine: &AffineAxis,
     dims: (Dim, Dim),
     base: (u64, u64),
-    bounds: (u64, u64),
+    apart: &dyn Fn(&Digit) -> bool,
 ) -> u64 {
-    let temporal = |d: &Digit| !d.spatial;
     let inner = (nest.inside(level, dims.0), nest.inside(level, dims.1));
+    let bounds = (nest.bounds[dims.0], nest.bounds[dims.1]);
+    let one_by_one = |d: &Digit| !d.spatial || apart(d);
     let mut sum = 0;
-    odometer(inner.0, temporal, bounds.0 - base.0, &mut |p| {
-        odometer(inner.1, temporal, bounds.1 - base.1, &mut |r| {
-            sum += lanes(affine, inner, (base.0 + p, base.1 + r), bounds);
+    odometer(inner.0, one_by_one, bounds.0 - base.0, &mut |p| {
+        odometer(inner.1, one_by_one, bounds.1 - base.1, &mut |r| {
+            sum += shared_rows(affine, inner, (base.0 + p, base.1 + r), bounds, &one_by_one);
         });
     });
     sum
 }
 
-/// Distinct rows that the lanes touch in one cycle: their windows and taps are all spatial settings.
-pub(super) fn lanes(affine: &AffineAxis, inner: (&[Digit], &[Digit]), base: (u64, u64), bounds: (u64, u64)) -> u64 {
-    let width = |digits: &[Digit]| digits.iter().filter(|d| d.spatial).map(|d| d.trips).product::<u64>();
-    let (windows, taps) = (width(inner.0), width(inner.1));
+/// Distinct rows that the lanes touch together: all settings of the digits that are not `one_by_one`.
+pub(super) fn shared_rows(
+    affine: &AffineAxis,
+    inner: (&[Digit], &[Digit]),
+    base: (u64, u64),
+    bounds: (u64, u64),
+    one_by_one: &dyn Fn(&Digit) -> bool,
+) -> u64 {
+    let together = |d: &Digit| !one_by_one(d);
+    let width = |digits: &[Digit]| digits.iter().filter(|d| together(d)).map(|d| d.trips).product::<u64>();
     let dense = |digits: &[Digit]| {
-        let first = digits.iter().position(|d| d.spatial).unwrap_or(digits.len());
-        digits[first..].iter().all(|d| d.spatial)
+        let first = digits.iter().position(together).unwrap_or(digits.len());
+        digits[first..].iter().all(together)
     };
     if dense(inner.0) && dense(inner.1) {
-        let windows = windows.min(bounds.0 - base.0);
-        let taps = taps.min(bounds.1 - base.1);
+        let windows = width(inner.0).min(bounds.0 - base.0);
+        let taps = width(inner.1).min(bounds.1 - base.1);
         return affine.rows(base.0, windows, base.1, taps).count;
     }
-    // Lanes of several levels: their settings need not be neighbours.
+    // The settings need not be neighbours.
     let mut seen = std::collections::BTreeSet::new();
-    let spatial = |d: &Digit| d.spatial;
-    odometer(inner.0, spatial, bounds.0 - base.0, &mut |p| {
-        odometer(inner.1, spatial, bounds.1 - base.1, &mut |r| {
+    odometer(inner.0, together, bounds.0 - base.0, &mut |p| {
+        odometer(inner.1, together, bounds.1 - base.1, &mut |r| {
             let rows = affine.rows(base.0 + p, 1, base.1 + r, 1);
             if rows.count > 0 {
                 seen.insert(rows.first);
