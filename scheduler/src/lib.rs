@@ -4,6 +4,7 @@ pub mod cost;
 mod greedy;
 mod registry;
 mod request;
+pub mod reuse;
 pub mod streaming;
 
 pub use greedy::Greedy;

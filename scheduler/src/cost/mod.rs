@@ -1,5 +1,6 @@
 //! Analytical cost models: what a mapping costs, without simulating it.
 
+pub mod cosa;
 pub mod exact;
 pub mod maestro;
 pub mod timeloop;
