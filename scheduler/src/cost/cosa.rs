@@ -36,14 +36,18 @@ pub struct Weights {
     pub traffic: f64,
 }
 
-impl Default for Weights {
+impl Weights {
     /// Those of the original's code.
+    pub const ORIGINAL: Weights = Weights {
+        compute: 10.0,
+        utilisation: 0.1,
+        traffic: 1.0,
+    };
+}
+
+impl Default for Weights {
     fn default() -> Self {
-        Weights {
-            compute: 10.0,
-            utilisation: 0.1,
-            traffic: 1.0,
-        }
+        Weights::ORIGINAL
     }
 }
 

@@ -44,3 +44,27 @@ pub trait CostModel: Sync {
     /// If the mapping is invalid or outside what the model can express.
     fn evaluate(&self, problem: &Problem, arch: &Accelerator, mapping: &Mapping) -> Result<Estimate, CostError>;
 }
+
+/// The models by name, as `--models` takes them, the project's own first.
+const MODELS: &[&dyn CostModel] = &[
+    &exact::Exact,
+    &timeloop::TimeloopModel {
+        variant: timeloop::Variant::Default,
+    },
+    &maestro::MaestroModel,
+    &cosa::CosaModel {
+        weights: cosa::Weights::ORIGINAL,
+        tiles: cosa::Tiles::Elements,
+    },
+];
+
+/// The model called `name`.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static dyn CostModel> {
+    MODELS.iter().copied().find(|m| m.name() == name)
+}
+
+/// Names of all models.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    MODELS.iter().map(|m| m.name())
+}
