@@ -77,6 +77,12 @@ pub struct OracleOutcome {
     pub fault: Option<String>,
     /// Fills, fetches and drains.
     pub transfers: u64,
+    /// Number of residencies of every stream: one tensor at one instance of one level.
+    pub residencies: Vec<usize>,
+    /// PE-cycles stalled after the first and before the last burst of a PE.
+    pub stalled_between_bursts: u64,
+    /// Sum of all occupancies, latencies, bursts and pipelines: what the cycles cannot exceed.
+    pub sum_of_parts: u64,
     /// What happened, in order.
     pub log: Vec<String>,
 }

@@ -70,6 +70,8 @@ struct PeState {
     /// End of the last burst.
     ended: u64,
     busy: u64,
+    /// Stalled after the first burst and before the last.
+    between: u64,
     stalls: BTreeMap<Stall, u64>,
 }
 
@@ -386,7 +388,25 @@ impl Run<'_, '_> {
         }
         at(&mut self.counts, self.nest.event, Tensor::Outputs).reads -= self.at_zero;
         let verdict = self.values.verdict(self.nest);
+        let depth = self.nest.arch.compute.depth;
+        let bursts = self
+            .plan
+            .pes
+            .iter()
+            .flat_map(|pe| &pe.steps)
+            .map(|s| s.burst.cycles + depth)
+            .sum::<u64>();
+        let hops = self
+            .transfers
+            .iter()
+            .flat_map(|t| &t.stages)
+            .map(|s| s.latency)
+            .sum::<u64>();
+        let sum_of_parts = bursts + hops + self.machine.busy.iter().sum::<u64>();
         OracleOutcome {
+            residencies: self.plan.streams.iter().map(|s| s.residencies.len()).collect(),
+            stalled_between_bursts: self.pes.iter().map(|p| p.between).sum(),
+            sum_of_parts,
             cycles,
             pes,
             busy_cycles: self.pes.iter().map(|p| p.busy).sum(),

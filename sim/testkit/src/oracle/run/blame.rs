@@ -35,6 +35,9 @@ impl Run<'_, '_> {
                     None => continue, // cannot be: the burst would have started
                 }
             };
+            if self.pes[pe].step > 0 && reason != Stall::Finished {
+                self.pes[pe].between += 1;
+            }
             *self.pes[pe].stalls.entry(reason).or_default() += 1;
         }
     }
