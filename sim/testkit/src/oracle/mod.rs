@@ -16,7 +16,7 @@
 //! - Rule 14: on one port for both directions reads and updates add up, at the narrower width.
 //! - Rule 18: a visit's drain may be requested in the sweep that requests its fetch.
 //! - Rule 19: on one port for both directions a read-modify-write takes the read's and the write's cycles.
-//! - Rule 20: a drain is final if no later step of any instance adds to its outputs.
+//! - Rule 20: a drain is final if no residency of its tile, at any instance of the level, starts later.
 
 #[doc = include_str!("inner.md")]
 mod burst;
