@@ -199,6 +199,20 @@ impl Check {
                 format!("no level is called {wanted}"),
                 Some(format!("{}levels are {}", near.unwrap_or_default(), names.join(", "))),
             );
+        } else if arch.event_level() == 0 {
+            // Transfers go from one level to the next: the PEs need a parent to fetch from.
+            let path = if arch.event_level.is_some() {
+                "event_level"
+            } else {
+                "levels"
+            };
+            self.add(
+                path,
+                format!(
+                    "the PE level {} is the outermost level; a level further in is expected",
+                    outermost.name
+                ),
+            );
         }
     }
 

@@ -143,6 +143,15 @@ fn totals_and_utilization_follow_from_the_printed_layers() {
 }
 
 #[test]
+fn checked_values_equal_the_direct_convolution() {
+    let result = json("--arch pair.ron --network tiny.ron --check-values --seed 7");
+    assert_eq!(list(&result, "layers").len(), 3);
+    for layer in list(&result, "layers") {
+        assert_eq!(layer["values"], "equal", "{}", layer["name"]);
+    }
+}
+
+#[test]
 fn a_layer_that_cannot_be_mapped_is_reported_and_the_others_run() {
     let arguments = "--format json --arch small_home.ron --network tiny.ron";
     let result: Value = serde_json::from_str(&simulated(arguments, 1)).expect("JSON");
