@@ -61,22 +61,30 @@ impl Check {
         }
     }
 
-    fn clock(&mut self, path: &str, clock: Clock, of: &str) {
-        let mhz = clock.mhz();
-        if !(mhz.is_finite() && mhz > 0.0) {
+    /// A number of cycles: few enough that sums of many stay within 64 bits.
+    fn cycles(&mut self, path: String, value: u64, what: &str) {
+        if value > u64::from(u32::MAX) {
             self.add(
                 path,
-                format!("the clock of {of} is {mhz} MHz; a positive number is expected"),
+                format!("{what} is {value} cycles; at most {} are expected", u32::MAX),
+            );
+        }
+    }
+
+    fn clock(&mut self, path: &str, clock: Clock, of: &str) {
+        let mhz = clock.mhz();
+        if !(1e-6..=1e9).contains(&mhz) {
+            self.add(
+                path,
+                format!("the clock of {of} is {mhz} MHz; 1e-6 to 1e9 are expected"),
             );
         }
     }
 
     fn energy(&mut self, path: String, value: f64, what: &str) {
-        if !(value.is_finite() && value >= 0.0) {
-            self.add(
-                path,
-                format!("{what} is {value} pJ; a finite number of at least 0 is expected"),
-            );
+        // The bound keeps sums over any number of accesses finite.
+        if !(0.0..=1e15).contains(&value) {
+            self.add(path, format!("{what} is {value} pJ; 0 to 1e15 are expected"));
         }
     }
 
@@ -270,11 +278,9 @@ impl Check {
         for tensor in bank.halo.iter() {
             self.held(format!("{path}.halo"), level, bank, tensor, "halo reuse");
         }
-        self.positive(
-            format!("{path}.latency"),
-            bank.latency,
-            &format!("the latency of {level}"),
-        );
+        let latency = format!("the latency of {level}");
+        self.positive(format!("{path}.latency"), bank.latency, &latency);
+        self.cycles(format!("{path}.latency"), bank.latency, &latency);
         self.energy(
             format!("{path}.energy.read"),
             bank.energy.read,
@@ -384,11 +390,9 @@ impl Check {
                 link.width,
                 &format!("the width of {of}, {way},"),
             );
-            check.positive(
-                format!("{path}.latency"),
-                link.latency,
-                &format!("the latency of {of}, {way},"),
-            );
+            let latency = format!("the latency of {of}, {way},");
+            check.positive(format!("{path}.latency"), link.latency, &latency);
+            check.cycles(format!("{path}.latency"), link.latency, &latency);
         };
         match channels {
             Channels::OneForAll(one) => link(self, path, *one, name),
@@ -414,11 +418,10 @@ impl Check {
 
     fn compute(&mut self, arch: &Accelerator) {
         self.mesh("compute.lanes".into(), arch.compute.lanes, "the lanes");
-        self.positive(
-            "compute.interval".into(),
-            arch.compute.interval,
-            "the interval between two MACs of a lane",
-        );
+        let interval = "the interval between two MACs of a lane";
+        self.positive("compute.interval".into(), arch.compute.interval, interval);
+        self.cycles("compute.interval".into(), arch.compute.interval, interval);
+        self.cycles("compute.depth".into(), arch.compute.depth, "the pipeline depth");
         self.energy(
             "compute.energy_per_mac".into(),
             arch.compute.energy_per_mac,
@@ -426,25 +429,27 @@ impl Check {
         );
     }
 
-    /// Instances and lanes of the whole machine must be countable.
+    /// Instances and lanes of the whole machine: few enough that instances × cycles stay within 64 bits.
     fn totals(&mut self, arch: &Accelerator) {
-        let mut instances = Some(1_u64);
+        let most = u64::from(u32::MAX);
+        let within = |n: u64, (x, y): (u64, u64)| n.checked_mul(x)?.checked_mul(y).filter(|&n| n <= most);
+        let mut instances = 1;
         for (i, level) in arch.levels.iter().enumerate() {
-            let before = instances;
-            let grown = |n: u64| n.checked_mul(level.mesh.0)?.checked_mul(level.mesh.1);
-            instances = instances.and_then(grown);
-            if before.is_some() && instances.is_none() {
-                self.add(
-                    format!("levels[{i}].mesh"),
-                    format!("the number of instances of {} overflows 64 bits", level.name),
-                );
+            match within(instances, level.mesh) {
+                Some(n) => instances = n,
+                None => {
+                    let message = format!(
+                        "more than {most} instances of {}; at most that many are expected",
+                        level.name
+                    );
+                    self.add(format!("levels[{i}].mesh"), message);
+                    return;
+                }
             }
         }
-        let (x, y) = arch.compute.lanes;
-        if let Some(n) = instances
-            && n.checked_mul(x).and_then(|n| n.checked_mul(y)).is_none()
-        {
-            self.add("compute.lanes", "the number of lanes overflows 64 bits".into());
+        if within(instances, arch.compute.lanes).is_none() {
+            let message = format!("more than {most} lanes in all; at most that many are expected");
+            self.add("compute.lanes", message);
         }
     }
 

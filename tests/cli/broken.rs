@@ -39,7 +39,7 @@ macro_rules! broken {
 }
 
 broken!(arch:
-    arch_capacity_overflow, arch_empty, arch_event_level, arch_event_level_outermost, arch_missing_field, arch_negative, arch_no_home,
+    arch_capacity_overflow, arch_empty, arch_latency_too_large, arch_event_level, arch_event_level_outermost, arch_missing_field, arch_negative, arch_no_home,
     arch_no_levels, arch_no_network, arch_not_utf8, arch_overflow, arch_same_level_twice, arch_several, arch_syntax,
     arch_truncated, arch_unknown_field, arch_unknown_tensor, arch_zero_latency,
 );
