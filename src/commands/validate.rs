@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, Subcommand};
 
 use cyclonest_sim::Options;
 use cyclonest_validation::reference::timing::{self, Measured};
-use cyclonest_validation::reference::{finn, samo, timeloop};
+use cyclonest_validation::reference::{finn, maestro, samo, timeloop};
 
 use crate::cli::Ending;
 use crate::faults::Faults;
@@ -42,6 +42,13 @@ enum Reference {
         #[arg(value_name = "FILE.jsonl", required = true)]
         files: Vec<PathBuf>,
     },
+    /// What MAESTRO says of (machine, layer, dataflow) triples, against the cost model `maestro`. Prints what differs,
+    /// field by field, and ends with `N passed, N failed`.
+    Maestro {
+        /// One JSON record per line.
+        #[arg(value_name = "FILE.jsonl", required = true)]
+        files: Vec<PathBuf>,
+    },
     /// Node tables, optimiser runs and proven optima of SAMO, against the streaming backends and the exact optimiser.
     /// Prints what differs and ends with `N passed, N failed`.
     Samo {
@@ -69,6 +76,10 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         Reference::Timing { files } => timing(files)?,
         Reference::Timeloop { files } => {
             let report = timeloop::validate(files).map_err(|error| Faults::one(error.to_string()))?;
+            (report.render(), report.failed())
+        }
+        Reference::Maestro { files } => {
+            let report = maestro::validate(files).map_err(|error| Faults::one(error.to_string()))?;
             (report.render(), report.failed())
         }
         Reference::Samo { files, coefficients } => {

@@ -11,7 +11,7 @@ fn malformed_records_are_counted_with_their_place() {
 
 #[test]
 fn a_missing_file_of_records_is_reported() {
-    for kind in ["timing", "timeloop"] {
+    for kind in ["timing", "timeloop", "maestro"] {
         let output = cyclonest(&format!("validate reference {kind} no_such.jsonl"));
         assert_eq!(output.status.code(), Some(2));
         assert!(
