@@ -48,8 +48,7 @@ pub fn refusals(files: &[impl AsRef<Path>]) -> Result<Vec<String>, ReferenceErro
         if record.figures.contains_key("runtime") {
             return Ok(None);
         }
-        let evaluated = evaluate(&record.mapped()?, &record.machine()?);
-        Ok(evaluated.err().map(|e| e.to_string()))
+        Ok(record.evaluated(&record.machine()?).err())
     };
     Ok(super::each(files, refused)?.into_iter().flatten().collect())
 }
@@ -101,20 +100,22 @@ impl Record {
         })
     }
 
+    /// What our model says. A text that cannot be read is refused like any other.
+    fn evaluated(&self, machine: &Machine) -> Result<Evaluation, String> {
+        evaluate(&self.mapped()?, machine).map_err(|e| e.to_string())
+    }
+
     fn judge(&self) -> Result<Verdict, String> {
         let machine = self.machine()?;
         let mut c = Comparison::default();
-        match (
-            evaluate(&self.mapped()?, &machine),
-            self.figures.contains_key("runtime"),
-        ) {
+        match (self.evaluated(&machine), self.figures.contains_key("runtime")) {
             (Ok(ours), true) => self.compare(&ours, &machine, &mut c)?,
             (Ok(_), false) => c.note(
                 "result",
                 format!("an error (exit code {})", self.rc.unwrap_or(-1)),
                 "figures",
             ),
-            (Err(e), true) => c.note("result", "figures", e.to_string()),
+            (Err(e), true) => c.note("result", "figures", e),
             (Err(_), false) => {}
         }
         Ok(Verdict {

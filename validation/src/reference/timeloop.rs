@@ -190,12 +190,8 @@ pub fn validate(files: &[impl AsRef<Path>]) -> Result<Report, ReferenceError> {
 /// # Errors
 /// If a file cannot be read or a line is not a record of the format.
 pub fn refusals(files: &[impl AsRef<Path>]) -> Result<Vec<(String, String)>, ReferenceError> {
-    let refused = |record: &Record| -> Result<Option<String>, String> {
-        let (workload, hardware, nest) = (record.workload()?, record.hardware(), record.nest()?);
-        let evaluated = evaluate(&workload, &hardware, &nest, Variant::Default);
-        Ok(evaluated.err().map(|e| e.to_string()))
-    };
-    let all = super::each(files, |record: Record| Ok((refused(&record)?, record.id)))?;
+    let refused = |record: Record| Ok((record.evaluated(Variant::Default).err(), record.id));
+    let all = super::each(files, refused)?;
     Ok(all.into_iter().filter_map(|(why, id)| Some((id, why?))).collect())
 }
 
@@ -233,30 +229,39 @@ impl Record {
         None
     }
 
+    /// What our model says. A mapping that cannot even be read as one is refused like any other.
+    fn evaluated(&self, variant: Variant) -> Result<Evaluation, String> {
+        let (workload, nest) = (self.workload()?, self.nest()?);
+        evaluate(&workload, &self.hardware(), &nest, variant).map_err(|e| e.to_string())
+    }
+
     fn judge(&self) -> Result<Verdict, String> {
-        let (workload, hardware, nest) = (self.workload()?, self.hardware(), self.nest()?);
-        let (variant, ran) = match (self.outcome("exact"), self.outcome("nolink")) {
-            (Some(ran), _) => (Variant::Exact, ran),
-            (None, Some(ran)) => (Variant::Extrapolated, ran),
-            (None, None) => return Err(format!("record {}: neither exact nor nolink was run", self.id)),
+        let found = [
+            (Variant::Exact, "exact"),
+            (Variant::Extrapolated, "nolink"),
+            (Variant::Extrapolated, "default"),
+        ];
+        let found = found.into_iter().find_map(|(v, name)| Some((v, self.outcome(name)?)));
+        let Some((variant, ran)) = found else {
+            return Err(format!("record {}: no variant was run", self.id));
         };
-        let mut comparison = Comparison::default();
-        match (evaluate(&workload, &hardware, &nest, variant), ran.ok) {
-            (Ok(ours), true) => {
-                let lenient = ["imperfect", "fuzz"]
-                    .iter()
-                    .all(|t| self.tags.iter().any(|tag| tag == t));
-                compare(&ours, ran, &workload, !lenient, &mut comparison);
-            }
-            (Ok(_), false) => comparison.note("result", "an error", "an evaluation"),
-            (Err(e), true) => comparison.note("result", "an evaluation", e.to_string()),
-            (Err(_), false) => {}
-        }
         if (self.expect == "ok") != ran.ok {
             return Err(format!(
                 "record {}: expect is {:?}, ok is {}",
                 self.id, self.expect, ran.ok
             ));
+        }
+        let mut comparison = Comparison::default();
+        match (self.evaluated(variant), ran.ok) {
+            (Ok(ours), true) => {
+                let lenient = ["imperfect", "fuzz"]
+                    .iter()
+                    .all(|t| self.tags.iter().any(|tag| tag == t));
+                self.compare(&ours, ran, !lenient, &mut comparison)?;
+            }
+            (Ok(_), false) => comparison.note("result", "an error", "an evaluation"),
+            (Err(e), true) => comparison.note("result", "an evaluation", e),
+            (Err(_), false) => {}
         }
         Ok(Verdict {
             id: self.id.clone(),
@@ -383,93 +388,111 @@ impl Record {
         }
         Ok(Nest { blocks })
     }
+
+    fn compare(&self, ours: &Evaluation, ran: &Ran, strict: bool, c: &mut Comparison) -> Result<(), String> {
+        let workload = &self.workload()?;
+        let lanes = self.nest()?.used_instances(None);
+        let tensor = |name: &str| workload.tensors.iter().position(|t| t.name == name);
+        if let Some(summary) = &ran.summary {
+            let cycles = summary.cycles.value().unwrap_or(f64::NAN);
+            c.number("cycles".into(), cycles, ours.cycles as f64, 0.0, true);
+            if let Some(computes) = &summary.computes {
+                let computes = computes.value().unwrap_or(f64::NAN);
+                c.number("computes".into(), computes, ours.computes as f64, 0.0, true);
+            }
+        }
+        for level in &ran.levels {
+            if level.name == self.arch.mac.name {
+                if let Some(n) = level.utilized_instances {
+                    c.number(format!("{}.instances", level.name), n, lanes as f64, 0.0, strict);
+                }
+                continue;
+            }
+            let Some(stats) = ours.levels.iter().find(|l| l.name == level.name) else {
+                c.note(level.name.as_str(), "a level", "none of that name");
+                continue;
+            };
+            if let Some(cycles) = level.cycles {
+                c.number(
+                    format!("{}.cycles", level.name),
+                    cycles,
+                    stats.cycles as f64,
+                    0.0,
+                    strict,
+                );
+            }
+            if let Some(n) = level.utilized_instances {
+                c.number(
+                    format!("{}.instances", level.name),
+                    n,
+                    stats.instances as f64,
+                    0.0,
+                    strict,
+                );
+            }
+            for (name, t) in &level.tensors {
+                let field = |what: &str| format!("{}.{name}.{what}", level.name);
+                let Some(s) = tensor(name).and_then(|t| stats.tensors[t]) else {
+                    c.note(field("kept"), "kept", "bypassed");
+                    continue;
+                };
+                for (what, expected, got) in [
+                    ("partition", t.partition_size, s.partition),
+                    ("tile", t.utilized_capacity, s.tile),
+                    ("instances", t.utilized_instances, stats.instances),
+                    ("reads", t.reads_per_instance, s.reads),
+                    ("updates", t.updates_per_instance, s.updates),
+                    ("fills", t.fills_per_instance, s.fills),
+                    (
+                        "temporal_reductions",
+                        t.temporal_reductions_per_instance,
+                        s.temporal_reductions,
+                    ),
+                ] {
+                    c.number(field(what), expected, got as f64, 0.0, strict);
+                }
+            }
+        }
+        for network in &ran.networks {
+            let found = ours
+                .networks
+                .iter()
+                .find(|n| n.outer == network.outer && n.inner == network.inner);
+            let Some(stats) = found else {
+                c.note(
+                    format!("{}-{}", network.outer, network.inner),
+                    "a network",
+                    "none between these levels",
+                );
+                continue;
+            };
+            for (name, t) in &network.tensors {
+                let field = |what: &str| format!("{}-{}.{name}.{what}", network.outer, network.inner);
+                let Some(s) = tensor(name).map(|t| stats.tensors[t]) else {
+                    c.note(field("tensor"), "a tensor", "none of that name");
+                    continue;
+                };
+                c.rounded(field("ingresses"), t.ingresses, s.ingresses, ROUNDED, strict);
+                let reductions = s.spatial_reductions
+                    * f64::from(u8::from(t.spatial_reductions != 0.0 || is_result(workload, name)));
+                c.rounded(
+                    field("spatial_reductions"),
+                    t.spatial_reductions,
+                    reductions,
+                    ROUNDED,
+                    strict,
+                );
+                if let Some(m) = t.max_multicast_factor {
+                    c.number(field("max_multicast"), m, s.max_multicast as f64, 0.0, strict);
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Averages over instances are printed with two decimals.
 const ROUNDED: f64 = 0.005;
-
-fn compare(ours: &Evaluation, ran: &Ran, workload: &Workload, strict: bool, c: &mut Comparison) {
-    let tensor = |name: &str| workload.tensors.iter().position(|t| t.name == name);
-    if let Some(summary) = &ran.summary {
-        let cycles = summary.cycles.value().unwrap_or(f64::NAN);
-        c.number("cycles".into(), cycles, ours.cycles as f64, 0.0, true);
-        if let Some(computes) = &summary.computes {
-            let computes = computes.value().unwrap_or(f64::NAN);
-            c.number("computes".into(), computes, ours.computes as f64, 0.0, true);
-        }
-    }
-    for level in &ran.levels {
-        let Some(stats) = ours.levels.iter().find(|l| l.name == level.name) else {
-            continue;
-        };
-        if let Some(cycles) = level.cycles {
-            c.number(
-                format!("{}.cycles", level.name),
-                cycles,
-                stats.cycles as f64,
-                0.0,
-                strict,
-            );
-        }
-        if let Some(n) = level.utilized_instances {
-            c.number(
-                format!("{}.instances", level.name),
-                n,
-                stats.instances as f64,
-                0.0,
-                strict,
-            );
-        }
-        for (name, t) in &level.tensors {
-            let field = |what: &str| format!("{}.{name}.{what}", level.name);
-            let Some(s) = tensor(name).and_then(|t| stats.tensors[t]) else {
-                c.note(field("kept"), "kept", "bypassed");
-                continue;
-            };
-            for (what, expected, got) in [
-                ("partition", t.partition_size, s.partition),
-                ("tile", t.utilized_capacity, s.tile),
-                ("instances", t.utilized_instances, stats.instances),
-                ("reads", t.reads_per_instance, s.reads),
-                ("updates", t.updates_per_instance, s.updates),
-                ("fills", t.fills_per_instance, s.fills),
-                (
-                    "temporal_reductions",
-                    t.temporal_reductions_per_instance,
-                    s.temporal_reductions,
-                ),
-            ] {
-                c.number(field(what), expected, got as f64, 0.0, strict);
-            }
-        }
-    }
-    for network in &ran.networks {
-        let found = ours
-            .networks
-            .iter()
-            .find(|n| n.outer == network.outer && n.inner == network.inner);
-        let Some(stats) = found else { continue };
-        for (name, t) in &network.tensors {
-            let field = |what: &str| format!("{}-{}.{name}.{what}", network.outer, network.inner);
-            let Some(s) = tensor(name).map(|t| stats.tensors[t]) else {
-                continue;
-            };
-            c.rounded(field("ingresses"), t.ingresses, s.ingresses, ROUNDED, strict);
-            let reductions =
-                s.spatial_reductions * f64::from(u8::from(t.spatial_reductions != 0.0 || is_result(workload, name)));
-            c.rounded(
-                field("spatial_reductions"),
-                t.spatial_reductions,
-                reductions,
-                ROUNDED,
-                strict,
-            );
-            if let Some(m) = t.max_multicast_factor {
-                c.number(field("max_multicast"), m, s.max_multicast as f64, 0.0, strict);
-            }
-        }
-    }
-}
 
 fn is_result(workload: &Workload, name: &str) -> bool {
     workload.tensors.iter().any(|t| t.name == name && t.read_write)

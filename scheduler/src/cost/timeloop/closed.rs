@@ -122,18 +122,39 @@ fn groups(tensor: &DataSpace, block: &Block, extents: &[u64]) -> Vec<(u64, u64, 
     if block.fanout() == 1 {
         return vec![(1, 1, 0.0)];
     }
-    let mut corners = vec![(vec![0u64; tensor.axes.len()], 0u64)];
-    let mut reach = extents.to_vec();
+    // A corner is one number: the axes in mixed radix, each as wide as the fan-out moves along it.
+    let mut radix = 1u128;
+    let mut steps: Vec<u128> = Vec::new();
+    let moves: Vec<u64> = {
+        let mut reach = extents.to_vec();
+        let step = |l: &NestLoop| {
+            let step = reach[l.dim];
+            reach[l.dim] *= l.bound;
+            step
+        };
+        block.spatial().map(step).collect()
+    };
+    steps.resize(moves.len(), 0);
+    for terms in &tensor.axes {
+        let mut span = 0u128;
+        for ((l, step), moved) in block.spatial().zip(&moves).zip(&mut steps) {
+            let along: u64 = terms.iter().filter(|t| t.0 == l.dim).map(|t| t.1 * step).sum();
+            *moved += u128::from(along) * radix;
+            span += u128::from(along) * u128::from(l.bound - 1);
+        }
+        radix *= span + 1;
+    }
+    let mut corners: Vec<(u128, u64)> = vec![(0, 0)];
     let mut count = 1;
-    for l in block.spatial() {
-        let inner = std::mem::take(&mut corners);
-        for i in 0..l.bound {
-            for (corner, id) in &inner {
-                corners.push((shifted(tensor, corner, l, reach[l.dim] * i), id + i * count));
+    for (l, step) in block.spatial().zip(&steps) {
+        let inner = corners.len();
+        for i in 1..l.bound {
+            for c in 0..inner {
+                let (corner, id) = corners[c];
+                corners.push((corner + step * u128::from(i), id + i * count));
             }
         }
         count *= l.bound;
-        reach[l.dim] *= l.bound;
     }
     corners.sort_unstable();
     let mesh = (block.fanout_x(), block.fanout() / block.fanout_x());
@@ -144,15 +165,6 @@ fn groups(tensor: &DataSpace, block: &Block, extents: &[u64]) -> Vec<(u64, u64, 
         entry.1 += hops(group.iter().map(|g| g.1), mesh);
     }
     found.into_iter().map(|(m, (n, h))| (m, n, h)).collect()
-}
-
-fn shifted(tensor: &DataSpace, corner: &[u64], l: &NestLoop, by: u64) -> Vec<u64> {
-    let along = |terms: &Vec<(usize, u64)>| terms.iter().filter(|t| t.0 == l.dim).map(|t| t.1).sum::<u64>();
-    corner
-        .iter()
-        .zip(&tensor.axes)
-        .map(|(c, terms)| c + along(terms) * by)
-        .collect()
 }
 
 /// Hops of a multicast on an x×y mesh: injected at X = 0 in the middle of Y, along X to the farthest member, then
