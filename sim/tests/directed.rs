@@ -82,3 +82,25 @@ fn rules_18_and_19_one_stream_of_a_visit_is_written_and_the_other_added_after_th
     assert_eq!(outputs(&counts, 0).reads, 4 + 2);
     assert_eq!(outputs(&counts, 0).updates, 8);
 }
+
+#[test]
+fn rule_2_a_register_inside_the_pe_is_filled_when_its_weight_changes() {
+    let counts = run("rule_02_register");
+    let weights = |level: usize| counts.levels[level].tensors[Tensor::Weights];
+    // k0 p0, k0 p1, k1 p0, k1 p1: two fills, four reads.
+    assert_eq!((weights(1).fills, weights(1).reads), (2, 2));
+    assert_eq!((weights(2).fills, weights(2).reads), (2, 4));
+    // Inputs come straight from the PE level; outputs start at zero and are updated once.
+    assert_eq!(counts.levels[1].tensors[Tensor::Inputs].reads, 4);
+    assert_eq!((outputs(&counts, 1).updates, outputs(&counts, 1).reads), (4, 0));
+}
+
+#[test]
+fn rule_2_an_accumulator_inside_the_pe_sends_sums_back_and_fetches_them() {
+    let counts = run("rule_02_accumulator");
+    // c0 k0, c0 k1 start at zero; c1 k0, c1 k1 are fetched; all four are drained.
+    let inner = outputs(&counts, 2);
+    assert_eq!((inner.updates, inner.reads, inner.fills, inner.drains), (4, 2, 2, 4));
+    let pe = outputs(&counts, 1);
+    assert_eq!((pe.updates, pe.reads, pe.read_modify_writes, pe.drains), (4, 2, 0, 2));
+}
