@@ -15,4 +15,4 @@ pub use engine::{
 };
 pub use lower::{DEFAULT_DEPTH, DesignOutcome, Ends, PartitionOutcome, partition_pipeline, simulate_design};
 pub use sizing::{Sizing, resolve_deadlock, size_fifos};
-pub use values::Kernel;
+pub use values::{Kernel, kernels};

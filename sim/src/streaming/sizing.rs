@@ -76,31 +76,49 @@ pub fn size_fifos(pipeline: &Pipeline, frames: u64) -> Result<Sizing, PipelineEr
     })
 }
 
-/// The least depths of the given links, raised together from where they are, with which the pipeline runs through;
-/// `None` if two frames do not suffice.
+/// The FIFOs whose depth must grow for the pipeline to run through, with the least depths that do, starting from the
+/// full ones of the first deadlock and adding those of each further one; `None` if two frames do not suffice.
 #[must_use]
 pub fn resolve_deadlock(pipeline: &Pipeline, full: &[usize], frames: u64) -> Option<Vec<(usize, u64)>> {
     let options = Options {
         frames,
         fast_forward: true,
     };
-    let runs = |depths: &[(usize, u64)]| {
+    let run = |depths: &[(usize, u64)]| {
         let mut trial = pipeline.clone();
         for &(link, depth) in depths {
             trial.links[link].depth = depth;
         }
-        simulate(&trial, options).is_ok()
+        simulate(&trial, options)
     };
-    let mut depths: Vec<(usize, u64)> = full.iter().map(|&l| (l, 2 * frame(pipeline, l))).collect();
-    if full.is_empty() || !runs(&depths) {
-        return None;
+    let mut depths: Vec<(usize, u64)> = Vec::new();
+    let mut more = full.to_vec();
+    loop {
+        let known = depths.len();
+        for &link in &more {
+            if depths.iter().all(|d| d.0 != link) {
+                depths.push((link, 2 * frame(pipeline, link)));
+            }
+        }
+        if depths.len() == known {
+            return None;
+        }
+        match run(&depths) {
+            Ok(_) => break,
+            Err(PipelineError::Deadlock { full, .. }) => more = full,
+            Err(PipelineError::Stage { .. }) => return None,
+        }
     }
     for i in 0..depths.len() {
         let (mut low, mut high) = (pipeline.links[depths[i].0].depth, depths[i].1);
         while low < high {
             let middle = low + (high - low) / 2;
             depths[i].1 = middle;
-            if runs(&depths) { high = middle } else { low = middle + 1 }
+            if run(&depths).is_ok() {
+                high = middle
+            } else {
+                low = middle + 1
+            }
         }
         depths[i].1 = high;
     }

@@ -137,14 +137,23 @@ fn windows(shape: &pipeline::Layer) -> Windows {
         for x in 0..shape.output.1 {
             let last_row = (y * shape.stride.0 + shape.kernel.0).saturating_sub(top).min(rows);
             let last_column = (x * shape.stride.1 + shape.kernel.1).saturating_sub(left).min(columns);
-            let first_row = (y * shape.stride.0).saturating_sub(top).min(rows - 1);
-            let first_column = (x * shape.stride.1).saturating_sub(left).min(columns - 1);
-            need.push(if last_row == 0 {
+            // A window among the zeros uses no pixel: what it keeps is up to the windows after it.
+            let outside = last_row == 0
+                || last_column == 0
+                || y * shape.stride.0 >= top + rows
+                || x * shape.stride.1 >= left + columns;
+            let first_row = (y * shape.stride.0).saturating_sub(top);
+            let first_column = (x * shape.stride.1).saturating_sub(left);
+            need.push(if outside {
                 0
             } else {
                 ((last_row - 1) * columns + last_column) as u32
             });
-            keep.push((first_row * columns + first_column) as u32);
+            keep.push(if outside {
+                (rows * columns) as u32
+            } else {
+                (first_row * columns + first_column) as u32
+            });
         }
     }
     // A later window may begin further left or, clipped, higher up.
