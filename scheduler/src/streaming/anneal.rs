@@ -47,7 +47,11 @@ impl Optimiser for Anneal {
             let (mut next_picks, mut next_cuts) = (picks.clone(), cuts.clone());
             change(space, &mut next_picks, &mut next_cuts, &mut rng);
             found.evaluations += 1;
-            if let Some(next) = space.judge(&next_picks, &next_cuts, batch) {
+            let judged = space.judge(&next_picks, &next_cuts, batch);
+            if judged.is_none() && time.is_infinite() {
+                // Nothing feasible yet: walk on.
+                (picks, cuts) = (next_picks, next_cuts);
+            } else if let Some(next) = judged {
                 found.feasible += 1;
                 let accepted = !time.is_finite() || ((time - next) / temperature).min(0.0).exp() >= rng.random::<f64>();
                 if accepted {

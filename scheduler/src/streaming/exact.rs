@@ -141,14 +141,15 @@ impl Optimiser for Exact {
             }
             for (a, b) in unsolved {
                 let solved = self.solve(space, segments[a].0, segments[b].1, bounds[&(a, b)], &mut evaluations);
-                // Whatever contains the partition is no faster.
+                // Whatever contains the partition is no faster, unless it was the memory that made it slow.
+                let memory = Partition::new(space, segments[a].0, segments[b].1).may_be_memory_bound();
                 for (&(x, y), bound) in &mut bounds {
-                    if x <= a && y >= b {
+                    if (x, y) == (a, b) || x <= a && y >= b && !memory {
                         *bound = (*bound).max(solved.bound);
                     }
                 }
-                if solved.best.is_none() && solved.bound != u64::MAX {
-                    // Unknown whether feasible: it takes no part in the path, only in the bound.
+                if solved.best.is_none() {
+                    // Infeasible, or unknown whether feasible: it takes no part in the path.
                     bounds.insert((a, b), u64::MAX);
                 }
                 known.insert((a, b), solved);

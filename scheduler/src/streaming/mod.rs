@@ -68,7 +68,7 @@ impl Found {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OptimiseError {
     /// No folding and no cut fits the platform.
-    #[error("no design fits {platform}: {}", .shortages.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    #[error("no design fits {platform}: {}", reasons(.shortages))]
     Infeasible {
         /// The platform.
         platform: String,
@@ -78,6 +78,13 @@ pub enum OptimiseError {
     /// The budget was spent before a feasible design was seen.
     #[error("no feasible design among {0} judged")]
     NotFound(u64),
+}
+
+fn reasons(shortages: &[Shortage]) -> String {
+    if shortages.is_empty() {
+        return "each resource suffices by itself, but not all together and within the memory's bandwidth".to_owned();
+    }
+    shortages.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// Finds foldings and cuts.

@@ -57,8 +57,18 @@ impl<'s, 'a> Partition<'s, 'a> {
 
     /// No interval is shorter: the slowest of the nodes' fastest choices that fit by themselves, and the bandwidth.
     pub(super) fn floor(&self) -> u64 {
+        self.node_floor().max(self.space.bandwidth_floor(self.first, self.last))
+    }
+
+    /// Whether the memory could ask for a longer interval than the nodes take: then a partition that contains this one,
+    /// with other words at its ends, may be faster than it.
+    pub(super) fn may_be_memory_bound(&self) -> bool {
+        self.space.bandwidth_floor(self.first, self.last) > self.node_floor()
+    }
+
+    fn node_floor(&self) -> u64 {
         let capacity = &self.space.capacity;
-        let nodes = (self.first..=self.last)
+        (self.first..=self.last)
             .map(|n| {
                 let fitting = self.space.choices[n]
                     .iter()
@@ -66,8 +76,7 @@ impl<'s, 'a> Partition<'s, 'a> {
                 fitting.map(|c| c.latency).min().unwrap_or(u64::MAX)
             })
             .max()
-            .unwrap_or(0);
-        nodes.max(self.space.bandwidth_floor(self.first, self.last))
+            .unwrap_or(0)
     }
 
     /// Nodes whose output a node after `node` still reads, ascending.

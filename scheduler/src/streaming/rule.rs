@@ -49,14 +49,31 @@ impl Optimiser for Rule {
                 .clone()
         };
         let mut parts: Vec<(usize, usize, Raised)> = Vec::new();
+        // A segment that cannot stand alone goes together with the next, the last one with those before.
+        let mut begun = None;
         for (first, last) in space.segments() {
-            let Some(raised) = raise(first, last, &mut evaluations) else {
+            let first = begun.unwrap_or(first);
+            begun = match raise(first, last, &mut evaluations) {
+                Some(raised) => {
+                    parts.push((first, last, raised));
+                    None
+                }
+                None => Some(first),
+            };
+        }
+        while begun.is_some() {
+            let Some(before) = parts.pop() else {
                 return Err(OptimiseError::Infeasible {
                     platform: space.platform.name.clone(),
                     shortages: space.shortages(),
                 });
             };
-            parts.push((first, last, raised));
+            let last = space.graph.nodes.len() - 1;
+            begun = Some(before.0);
+            if let Some(raised) = raise(before.0, last, &mut evaluations) {
+                parts.push((before.0, last, raised));
+                begun = None;
+            }
         }
         let time = |interval: u64| space.execution_us(interval, batch);
         let total = |parts: &[(usize, usize, Raised)]| {
