@@ -10,6 +10,7 @@
 pub mod figures;
 mod lower;
 mod parse;
+mod place;
 mod raise;
 mod templates;
 
