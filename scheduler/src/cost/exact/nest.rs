@@ -100,7 +100,7 @@ impl Nest {
         self.start.clear();
         let mut position = 0;
         for (level, entry) in mapping.levels.iter().enumerate() {
-            self.prefix.push(DimMap(self.dims.0.map(|d| d.len)));
+            self.prefix.push(DimMap::from_fn(|d| self.dims[d].len));
             self.start.push(position);
             let loops = entry.temporal.iter().map(|t| (t.0, t.1, None));
             let spatial = entry.spatial.iter().map(|s| (s.0, s.1, Some(s.2)));
@@ -157,7 +157,7 @@ impl Nest {
             let innermost = |d: &&Digit| d.spatial && d.level == levels - 1;
             d.digits[..d.len].iter().filter(innermost).count()
         };
-        self.prefix.push(DimMap(self.dims.0.map(|d| d.len - fan_out(&d))));
+        self.prefix.push(DimMap::from_fn(|d| self.dims[d].len - fan_out(&self.dims[d])));
         self.extent.resize(levels + 1, DimMap::ones());
         for dim in Dim::ALL {
             let bound = problem.bounds[dim];

@@ -91,6 +91,7 @@ pub(super) struct Traffic {
     walk: Walk,
     blocks: Vec<(i32, u64, u64)>,
     scratch: [Vec<Class>; 5],
+    parts: Vec<(What, u64, u8, u64)>,
     /// The streams of the last mapping, by tensor and from the outside in.
     pub(super) flows: Vec<Flow>,
 }
@@ -295,23 +296,26 @@ impl Traffic {
                 continue;
             }
             let stream = *flow;
+            // Groups with the same setting of the loops over K spread over K alike.
+            let mut spread_for = None;
+            let parts = &mut self.parts;
             for group in self.walk.groups(nest, &route, axes, innermost, &|d| burst.apart(d)) {
-                let role = |digit: &Digit| outside_or(digit, innermost, &group.pattern);
+                if spread_for != Some(group.pattern) {
+                    spread_for = Some(group.pattern);
+                    parts.clear();
+                    let role = |digit: &Digit| outside_or(digit, innermost, &group.pattern);
+                    spread(nest, hardware, &stream, &role, split, &mut |what, members, mask, strings| {
+                        parts.push((what, members, mask, strings));
+                    });
+                }
                 for &(_, size, count) in self.blocks.iter().filter(|b| b.0 == innermost) {
-                    spread(
-                        nest,
-                        hardware,
-                        &stream,
-                        &role,
-                        split,
-                        &mut |what, members, mask, strings| {
-                            if group.what == What::Single || group.what == what {
-                                let elements = group.elements * size * trips[mask as usize];
-                                let transfers = count * strings * group.count;
-                                deliver(flow, hardware, what, elements, members * group.degree, transfers, tally);
-                            }
-                        },
-                    );
+                    for &(what, members, mask, strings) in parts.iter() {
+                        if group.what == What::Single || group.what == what {
+                            let elements = group.elements * size * trips[mask as usize];
+                            let transfers = count * strings * group.count;
+                            deliver(flow, hardware, what, elements, members * group.degree, transfers, tally);
+                        }
+                    }
                 }
             }
         }
@@ -665,6 +669,10 @@ impl Groups<'_> {
         list: &mut Along,
     ) {
         let digits = self.nest.outside(self.child, self.dims[i]);
+        if digits.is_empty() && !self.split[i] {
+            list.add(Degree { members: 1, count: 1 }, false);
+            return;
+        }
         let inside = |l: usize| level.is_none_or(|level| l > level);
         let role = |d: &Digit| {
             if !d.spatial {
