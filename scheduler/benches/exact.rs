@@ -23,12 +23,16 @@ fn layer() -> Problem {
 type Row<'a> = (&'a [(Dim, u64)], &'a [(Dim, u64, Axis)]);
 
 fn mapping(arch: &Accelerator, problem: &Problem, rows: [Row<'_>; 6]) -> Mapping {
-    let levels = arch.levels.iter().zip(rows).map(|(level, (temporal, spatial))| LevelMapping {
-        level: level.name.clone(),
-        temporal: temporal.iter().map(|&(d, n)| Loop(d, n)).collect(),
-        spatial: spatial.iter().map(|&(d, n, axis)| SpatialLoop(d, n, axis)).collect(),
-        keeps: level.banks.iter().flat_map(|b| b.holds.iter()).collect(),
-    });
+    let levels = arch
+        .levels
+        .iter()
+        .zip(rows)
+        .map(|(level, (temporal, spatial))| LevelMapping {
+            level: level.name.clone(),
+            temporal: temporal.iter().map(|&(d, n)| Loop(d, n)).collect(),
+            spatial: spatial.iter().map(|&(d, n, axis)| SpatialLoop(d, n, axis)).collect(),
+            keeps: level.banks.iter().flat_map(|b| b.holds.iter()).collect(),
+        });
     Mapping {
         bounds: problem.bounds,
         levels: levels.collect(),

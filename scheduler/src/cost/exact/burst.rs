@@ -109,13 +109,13 @@ impl<'a> Burst<'a> {
             relevant(&digits[..len], chain, extent, last, classes);
         }
         let mut sum = 0;
-        combine(classes, |count, size, innermost, _| {
-            let innermost = if lanes { EVERYWHERE } else { innermost[0] };
+        combine(classes, |joined| {
+            let innermost = if lanes { EVERYWHERE } else { joined.innermost[0] };
             let settings: u64 = FREE[Tensor::Weights as usize]
                 .iter()
                 .map(|&dim| self.settings_outside(dim, clipped.has(dim), innermost))
                 .product();
-            sum += count * size * settings;
+            sum += joined.count * joined.size * settings;
         });
         sum
     }

@@ -157,7 +157,8 @@ impl Nest {
             let innermost = |d: &&Digit| d.spatial && d.level == levels - 1;
             d.digits[..d.len].iter().filter(innermost).count()
         };
-        self.prefix.push(DimMap::from_fn(|d| self.dims[d].len - fan_out(&self.dims[d])));
+        self.prefix
+            .push(DimMap::from_fn(|d| self.dims[d].len - fan_out(&self.dims[d])));
         self.extent.resize(levels + 1, DimMap::ones());
         for dim in Dim::ALL {
             let bound = problem.bounds[dim];
@@ -250,6 +251,42 @@ pub(super) fn suffixes(digits: &[Digit], role: impl Fn(&Digit) -> Role) -> (u64,
         }
     }
     (all, at_most)
+}
+
+/// Σ over the existing strings that obey `role` of their position in the child mesh of the network below `level`,
+/// horizontally and vertically.
+pub(super) fn positions(digits: &[Digit], level: usize, role: impl Fn(&Digit) -> Role) -> (u64, u64) {
+    let (mut all, mut at_most) = (1_u64, 1_u64);
+    let (mut all_at, mut at_most_at) = ((0, 0), (0, 0));
+    for digit in digits.iter().rev() {
+        let here = digit.spatial && digit.level == level;
+        let step = if here { digit.step } else { (0, 0) };
+        let bound = digit.bound;
+        let (from, to) = match role(digit) {
+            Role::Free => (0, digit.trips),
+            Role::Exactly(value) => (value, value + 1),
+            Role::AtLeast(value) => (value, digit.trips.max(value)),
+        };
+        // Values from..to in all, of which those below `bound` leave the rest free and `bound` leaves it bounded.
+        let below = to.min(bound).max(from);
+        let tight = from <= bound && bound < to;
+        let sum = |from: u64, to: u64| (to * to.saturating_sub(1) - from * from.saturating_sub(1)) / 2;
+        let next = |part: (u64, u64), rest: (u64, u64)| {
+            let one = |all_at: u64, at_most_at: u64, step: u64| {
+                let free = (below - from) * all_at + step * sum(from, below) * all;
+                free + if tight { at_most_at + step * bound * at_most } else { 0 }
+            };
+            (one(part.0, rest.0, step.0), one(part.1, rest.1, step.1))
+        };
+        at_most_at = next(all_at, at_most_at);
+        all_at = (
+            (to - from) * all_at.0 + step.0 * sum(from, to) * all,
+            (to - from) * all_at.1 + step.1 * sum(from, to) * all,
+        );
+        at_most = (below - from) * all + if tight { at_most } else { 0 };
+        all = all.saturating_mul(to - from);
+    }
+    at_most_at
 }
 
 /// True if `bound − 1` itself obeys `role`.

@@ -42,6 +42,8 @@ pub(super) struct Tally {
     /// Per tensor: the innermost level of its chain, and whether it stores the tensor.
     last: [(usize, bool); 3],
     passes: Vec<Pass>,
+    /// Per level and tensor: bits × links.
+    hops: Vec<[u64; 3]>,
 }
 
 impl Tally {
@@ -51,6 +53,8 @@ impl Tally {
         self.levels.clear();
         self.levels.resize(levels, [Access::default(); 3]);
         self.passes.clear();
+        self.hops.clear();
+        self.hops.resize(levels, [0; 3]);
     }
 
     /// The accesses of `tensor` at `level`.
@@ -72,6 +76,17 @@ impl Tally {
     /// The accesses of `tensor` at `level`, to read.
     pub(super) fn get(&self, level: usize, tensor: Tensor) -> &Access {
         &self.levels[level][tensor as usize]
+    }
+
+    /// Adds bits × links on the network below `level`.
+    pub(super) fn hop(&mut self, level: usize, tensor: Tensor, bits: u64) {
+        self.hops[level][tensor as usize] += bits;
+    }
+
+    /// Replaces bits × links by others.
+    pub(super) fn unhop(&mut self, level: usize, tensor: Tensor, old: u64, new: u64) {
+        let hops = &mut self.hops[level][tensor as usize];
+        *hops = *hops + new - old;
     }
 
     /// Adds `count` passes of `elements` elements each through the network below `level`.
@@ -147,6 +162,11 @@ impl Tally {
                 to.updates = a.updates;
                 to.drains = a.drains;
                 to.read_modify_writes = a.read_modify_writes;
+            }
+        }
+        for (level, hops) in counts.levels.iter_mut().zip(&self.hops) {
+            for tensor in Tensor::ALL {
+                level.network[tensor].bit_hops = hops[tensor as usize];
             }
         }
         for pass in &self.passes {

@@ -4,7 +4,7 @@ use cyclonest_arch::{Accelerator, Mapping, Reduction, Width};
 use cyclonest_workloads::{Dim, Problem, Tensor, TensorSet};
 
 use super::burst::{Burst, Clipped};
-use super::classes::{Chain, Class, Degree, NOWHERE, degrees, relevant};
+use super::classes::{Chain, Class, Degree, NOWHERE, Span, degrees, fan, relevant};
 use super::flow::Flow;
 use super::nest::{Digit, MAX_LEVELS, Nest, Role, existing};
 use super::tally::{Tally, Way};
@@ -89,9 +89,9 @@ impl Hardware {
 pub(super) struct Traffic {
     classes: [Vec<Class>; 5],
     walk: Walk,
-    blocks: Vec<(i32, u64, u64)>,
+    blocks: Vec<Joined>,
     scratch: [Vec<Class>; 5],
-    parts: Vec<(What, u64, u8, u64)>,
+    parts: Vec<(What, u64, u8, Span)>,
     /// The streams of the last mapping, by tensor and from the outside in.
     pub(super) flows: Vec<Flow>,
 }
@@ -194,8 +194,9 @@ impl Traffic {
         let burst = Burst::new(nest, mapping, hardware, Tensor::Weights);
         let scratch = &mut self.scratch;
         let mut most = 0;
-        combine(&self.classes, |count, size, innermost, last| {
-            let innermost = if flow.streamed { EVERYWHERE } else { innermost[0] };
+        combine(&self.classes, |joined| {
+            let &Joined { count, size, last, .. } = joined;
+            let innermost = if flow.streamed { EVERYWHERE } else { joined.innermost[0] };
             if count > most {
                 (most, flow.innermost) = (count, innermost);
             }
@@ -217,16 +218,9 @@ impl Traffic {
                 &stream,
                 &outside,
                 split,
-                &mut |what, members, mask, strings| {
-                    deliver(
-                        flow,
-                        hardware,
-                        what,
-                        sizes[mask as usize],
-                        members,
-                        count * strings,
-                        tally,
-                    );
+                &mut |what, members, mask, span| {
+                    let span = joined.span(what).times(span);
+                    deliver(flow, hardware, what, sizes[mask as usize], members, span, tally);
                 },
             );
         });
@@ -253,14 +247,24 @@ impl Traffic {
         // Residencies of a block depend only on its innermost loop: bring equal ones together.
         self.blocks.clear();
         let (blocks, mut most) = (&mut self.blocks, 0);
-        combine(&self.classes, |count, size, innermost, _| {
-            let innermost = if flow.streamed { EVERYWHERE } else { innermost[0] };
-            if count > most {
-                (most, flow.innermost) = (count, innermost);
+        combine(&self.classes, |joined| {
+            let mut joined = *joined;
+            if flow.streamed {
+                joined.innermost[0] = EVERYWHERE;
             }
-            match blocks.iter_mut().find(|b| b.0 == innermost && b.1 == size) {
-                Some(block) => block.2 += count,
-                None => blocks.push((innermost, size, count)),
+            let innermost = joined.innermost[0];
+            if joined.count > most {
+                (most, flow.innermost) = (joined.count, innermost);
+            }
+            let same = |b: &&mut Joined| b.innermost[0] == innermost && b.size == joined.size;
+            match blocks.iter_mut().find(same) {
+                Some(block) => {
+                    block.count += joined.count;
+                    for (at, more) in block.at.iter_mut().zip(&joined.at) {
+                        *at = (at.0 + more.0, at.1 + more.1);
+                    }
+                }
+                None => blocks.push(joined),
             }
         });
         for dim in [Dim::P, Dim::Q, Dim::R, Dim::S] {
@@ -291,8 +295,8 @@ impl Traffic {
         };
         let split = [trips[0] != trips[1], false, false];
         for i in 0..self.blocks.len() {
-            let innermost = self.blocks[i].0;
-            if self.blocks[..i].iter().any(|b| b.0 == innermost) {
+            let innermost = self.blocks[i].innermost[0];
+            if self.blocks[..i].iter().any(|b| b.innermost[0] == innermost) {
                 continue;
             }
             let stream = *flow;
@@ -304,16 +308,23 @@ impl Traffic {
                     spread_for = Some(group.pattern);
                     parts.clear();
                     let role = |digit: &Digit| outside_or(digit, innermost, &group.pattern);
-                    spread(nest, hardware, &stream, &role, split, &mut |what, members, mask, strings| {
-                        parts.push((what, members, mask, strings));
-                    });
+                    spread(
+                        nest,
+                        hardware,
+                        &stream,
+                        &role,
+                        split,
+                        &mut |what, members, mask, span| {
+                            parts.push((what, members, mask, span));
+                        },
+                    );
                 }
-                for &(_, size, count) in self.blocks.iter().filter(|b| b.0 == innermost) {
-                    for &(what, members, mask, strings) in parts.iter() {
+                for block in self.blocks.iter().filter(|b| b.innermost[0] == innermost) {
+                    for &(what, members, mask, span) in parts.iter() {
                         if group.what == What::Single || group.what == what {
-                            let elements = group.elements * size * trips[mask as usize];
-                            let transfers = count * strings * group.count;
-                            deliver(flow, hardware, what, elements, members * group.degree, transfers, tally);
+                            let elements = group.elements * block.size * trips[mask as usize];
+                            let span = block.span(what).times(group.span).times(span);
+                            deliver(flow, hardware, what, elements, members * group.degree, span, tally);
                         }
                     }
                 }
@@ -329,7 +340,10 @@ impl Traffic {
         let tensor = Tensor::Outputs;
         let reduction = FREE[tensor as usize];
         let (mut most, mut all, mut fetched) = (0, 0, 0);
-        combine(&self.classes, |count, size, innermost, _| {
+        combine(&self.classes, |joined| {
+            let &Joined {
+                count, size, innermost, ..
+            } = joined;
             let at_child = if flow.streamed {
                 EVERYWHERE
             } else {
@@ -412,7 +426,13 @@ impl Traffic {
                 let (down, up) = hardware.widths[level][tensor as usize];
                 flow.down.networks[level] += cycles(down, size, partial) * fetches;
                 tally.pass(level, tensor, Way::Down, 1, size, partial, down, fetches);
-                streams_of.passes(Some(level), &mut |degree, _, strings| {
+                let at = joined.span(What::Pass(level));
+                // Only members in the corner of the reduction fetch.
+                let fetched = Span::singles(fetches / count, (0, 0));
+                tally.hop(level, tensor, at.times(fetched).links() * size * partial);
+                streams_of.passes(Some(level), &mut |degree, _, span| {
+                    let strings = span.count;
+                    tally.hop(level, tensor, at.times(span).links() * size * partial);
                     flow.joined[level] = flow.joined[level].max(degree);
                     flow.up.networks[level] += cycles(up, size, partial) * count * strings;
                     tally.pass(level, tensor, Way::Up, degree, size, partial, up, count * strings);
@@ -422,8 +442,10 @@ impl Traffic {
                         last_visits_from,
                         ..streams_of
                     };
-                    last.passes(Some(level), &mut |degree, _, strings| {
-                        let passes = count * strings;
+                    last.passes(Some(level), &mut |degree, _, span| {
+                        let links = at.times(span).links() * size;
+                        tally.unhop(level, tensor, links * partial, links * exact);
+                        let passes = count * span.count;
                         flow.up.networks[level] += cycles(up, size, exact) * passes;
                         flow.up.networks[level] -= cycles(up, size, partial) * passes;
                         tally.narrow(level, degree, size, (partial, exact), up, passes);
@@ -487,9 +509,10 @@ fn deliver(
     what: What,
     elements: u64,
     members: u64,
-    count: u64,
+    span: Span,
     tally: &mut Tally,
 ) {
+    let count = span.count;
     let tensor = flow.tensor;
     let bits = hardware.bits[tensor as usize].1;
     if flow.inside {
@@ -518,6 +541,7 @@ fn deliver(
             let width = hardware.widths[level][tensor as usize].0;
             flow.down.networks[level] += cycles(width, elements, bits) * count;
             tally.pass(level, tensor, Way::Down, members, elements, bits, width, count);
+            tally.hop(level, tensor, span.links() * elements * bits);
         }
     }
 }
@@ -531,7 +555,7 @@ fn spread(
     stream: &Flow,
     temporal: &dyn Fn(&Digit) -> Role,
     split: [bool; 3],
-    send: &mut dyn FnMut(What, u64, u8, u64),
+    send: &mut dyn FnMut(What, u64, u8, Span),
 ) {
     let Flow {
         tensor, parent, child, ..
@@ -550,14 +574,14 @@ fn spread(
         grouped: &|_| false,
         ..groups
     }
-    .passes(None, &mut |_, mask, count| send(What::Fill, 1, mask, count));
-    groups.passes(None, &mut |_, mask, count| send(What::Read, 1, mask, count));
+    .passes(None, &mut |_, mask, span| send(What::Fill, 1, mask, span));
+    groups.passes(None, &mut |_, mask, span| send(What::Read, 1, mask, span));
     if stream.inside {
         return;
     }
     for level in parent..child {
-        groups.passes(Some(level), &mut |members, mask, count| {
-            send(What::Pass(level), members, mask, count);
+        groups.passes(Some(level), &mut |members, mask, span| {
+            send(What::Pass(level), members, mask, span);
         });
     }
 }
@@ -581,7 +605,7 @@ struct Groups<'a> {
 impl Groups<'_> {
     /// Calls `send` with the members, the dimensions along which they have the last tile and the number of passes through the network below `level`, or of
     /// groups (with one member each) if there is none.
-    fn passes(&self, level: Option<usize>, send: &mut dyn FnMut(u64, u8, u64)) {
+    fn passes(&self, level: Option<usize>, send: &mut dyn FnMut(u64, u8, Span)) {
         let mut lists = [Along::default(); 3];
         for (i, list) in lists.iter_mut().enumerate().take(self.dims.len()) {
             *list = self.along(i, level);
@@ -591,7 +615,7 @@ impl Groups<'_> {
         }
         if self.dims.len() == 1 {
             for a in lists[0].entries() {
-                send(a.0.members, u8::from(a.1), a.0.count);
+                send(a.0.members, u8::from(a.1), a.0.span);
             }
             return;
         }
@@ -601,7 +625,7 @@ impl Groups<'_> {
                     send(
                         a.0.members * b.0.members * c.0.members,
                         u8::from(a.1) | u8::from(b.1) << 1 | u8::from(c.1) << 2,
-                        a.0.count * b.0.count * c.0.count,
+                        a.0.span.times(b.0.span).times(c.0.span),
                     );
                 }
             }
@@ -611,7 +635,7 @@ impl Groups<'_> {
     /// Number of groups.
     fn total(&self) -> u64 {
         let mut total = 0;
-        self.passes(None, &mut |_, _, count| total += count);
+        self.passes(None, &mut |_, _, span| total += span.count);
         total
     }
 
@@ -670,7 +694,13 @@ impl Groups<'_> {
     ) {
         let digits = self.nest.outside(self.child, self.dims[i]);
         if digits.is_empty() && !self.split[i] {
-            list.add(Degree { members: 1, count: 1 }, false);
+            list.add(
+                Degree {
+                    members: 1,
+                    span: Span::singles(1, (0, 0)),
+                },
+                false,
+            );
             return;
         }
         let inside = |l: usize| level.is_none_or(|level| l > level);
@@ -691,29 +721,41 @@ impl Groups<'_> {
             }
         }
         let mut degree = [Degree::default(); 3];
-        let len = degrees(digits, block.clone(), role, &mut degree);
+        let len = degrees(digits, block.clone(), level, role, &mut degree);
         for degree in &degree[..len] {
             list.add(*degree, false);
         }
         if self.split[i] && len > 0 {
             // The string of the last tile leaves the group that it would be in.
-            let bound = digits[block].iter().fold(0, |b, d| b * d.trips + d.bound);
+            let block = &digits[block];
+            let bound = block.iter().fold(0, |b, d| b * d.trips + d.bound);
             let others_follow = digits
                 .iter()
                 .any(|d| d.spatial && d.bound > 0 && inside(d.level) && (self.grouped)(d.level));
+            let own = |d: &Digit| d.spatial && Some(d.level) == level;
+            let at = digits
+                .iter()
+                .filter(|d| own(d))
+                .fold((0, 0), |at, d| (at.0 + d.step.0 * d.bound, at.1 + d.step.1 * d.bound));
             if !others_follow {
-                list.take_one(bound + 1);
-                if bound > 0 {
-                    list.add(
-                        Degree {
-                            members: bound,
-                            count: 1,
-                        },
-                        false,
-                    );
+                if block.is_empty() {
+                    list.take(1, Span::singles(1, at));
+                } else {
+                    list.take(bound + 1, fan(block, bound + 1, 1));
+                    let rest = Degree {
+                        members: bound,
+                        span: fan(block, bound, 1),
+                    };
+                    if bound > 0 {
+                        list.add(rest, false);
+                    }
                 }
             }
-            list.add(Degree { members: 1, count: 1 }, true);
+            let alone = Degree {
+                members: 1,
+                span: Span::singles(1, at),
+            };
+            list.add(alone, true);
         }
     }
 }
@@ -733,7 +775,7 @@ impl Along {
     fn add(&mut self, degree: Degree, last: bool) {
         let same = |e: &&mut (Degree, bool)| e.0.members == degree.members && e.1 == last;
         match self.entries[..self.len].iter_mut().find(same) {
-            Some(known) => known.0.count += degree.count,
+            Some(known) => known.0.span = known.0.span.plus(degree.span),
             None => {
                 self.entries[self.len] = (degree, last);
                 self.len += 1;
@@ -741,39 +783,37 @@ impl Along {
         }
     }
 
-    fn take_one(&mut self, members: u64) {
+    fn take(&mut self, members: u64, span: Span) {
         let same = |e: &&mut (Degree, bool)| e.0.members == members && !e.1;
         if let Some(known) = self.entries[..self.len].iter_mut().find(same) {
-            known.0.count -= 1;
+            known.0.span = known.0.span.minus(span);
         }
     }
 }
 
-/// Calls `visit` for every combination of classes of the dimensions: how many, tile size, innermost effective loop,
-/// dimensions that have the last tile.
-pub(super) fn combine(classes: &[Vec<Class>; 5], mut visit: impl FnMut(u64, u64, [i32; MAX_LEVELS], u8)) {
-    #[derive(Clone, Copy)]
-    struct Joined {
-        count: u64,
-        size: u64,
-        innermost: [i32; MAX_LEVELS],
-        last: u8,
-    }
-    fn go(classes: &[Vec<Class>], at: u8, so_far: Joined, visit: &mut dyn FnMut(u64, u64, [i32; MAX_LEVELS], u8)) {
+/// Calls `visit` for every combination of classes of the dimensions.
+pub(super) fn combine(classes: &[Vec<Class>; 5], mut visit: impl FnMut(&Joined)) {
+    fn go(classes: &[Vec<Class>], at: u8, so_far: &Joined, visit: &mut dyn FnMut(&Joined)) {
         match classes.split_first() {
             Some((first, rest)) if !first.is_empty() => {
                 for class in first {
-                    let mut joined = so_far;
+                    let mut joined = *so_far;
                     for (j, c) in joined.innermost.iter_mut().zip(&class.innermost) {
                         *j = (*j).max(*c);
+                    }
+                    for (j, c) in joined.at.iter_mut().zip(&class.at) {
+                        *j = (
+                            j.0 * class.count + c.0 * so_far.count,
+                            j.1 * class.count + c.1 * so_far.count,
+                        );
                     }
                     joined.count *= class.count;
                     joined.size *= class.extent;
                     joined.last |= u8::from(class.last) << at;
-                    go(rest, at + 1, joined, visit);
+                    go(rest, at + 1, &joined, visit);
                 }
             }
-            _ => visit(so_far.count, so_far.size, so_far.innermost, so_far.last),
+            _ => visit(so_far),
         }
     }
     let none = Joined {
@@ -781,8 +821,33 @@ pub(super) fn combine(classes: &[Vec<Class>; 5], mut visit: impl FnMut(u64, u64,
         size: 1,
         innermost: [NOWHERE; MAX_LEVELS],
         last: 0,
+        at: [(0, 0); MAX_LEVELS],
     };
-    go(classes, 0, none, &mut visit);
+    go(classes, 0, &none, &mut visit);
+}
+
+/// One class of each dimension.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Joined {
+    /// How many settings.
+    pub(super) count: u64,
+    /// Tile size.
+    pub(super) size: u64,
+    /// Position of the innermost effective loop, per level of the chain.
+    pub(super) innermost: [i32; MAX_LEVELS],
+    /// Dimensions that have the last tile, as bits.
+    pub(super) last: u8,
+    /// Σ of the positions in the mesh below each level.
+    at: [(u64, u64); MAX_LEVELS],
+}
+
+impl Joined {
+    fn span(&self, what: What) -> Span {
+        match what {
+            What::Pass(level) => Span::singles(self.count, self.at[level]),
+            _ => Span::singles(self.count, (0, 0)),
+        }
+    }
 }
 
 /// The levels through which a tensor comes down, outermost first.

@@ -8,6 +8,7 @@
 
 use cyclonest_workloads::Dim;
 
+use super::classes::Span;
 use super::nest::{Digit, MAX_LEVELS, Nest, Role};
 use super::window::{AffineAxis, Rows};
 
@@ -37,8 +38,8 @@ pub(super) struct Group {
     pub(super) elements: u64,
     /// Children that the pass serves.
     pub(super) degree: u64,
-    /// How many such groups or passes.
-    pub(super) count: u64,
+    /// How many such groups or passes, and where the children stand in the mesh.
+    pub(super) span: Span,
     /// Setting of the loops over K that are part of the walk.
     pub(super) pattern: Pattern,
 }
@@ -94,6 +95,8 @@ struct Member {
     fixed: u64,
     /// Coordinates at the networks from the parent's down to each level, as one number.
     codes: [u32; MAX_LEVELS],
+    /// Position in the mesh below each level, as far as this axis goes.
+    at: [(u64, u64); MAX_LEVELS],
     rows: Rows,
     /// False past the bounds.
     exists: bool,
@@ -137,7 +140,8 @@ pub(super) struct Walk {
     loaded: Vec<Option<(Rows, Rows)>>,
     saved: Vec<Option<(Rows, Rows)>>,
     starts: Vec<Start>,
-    codes: Vec<(u64, u64)>,
+    codes: Vec<(u64, u64, (u64, u64))>,
+    heights: Vec<(u64, u64)>,
     raw: Vec<Group>,
     groups: Vec<Group>,
 }
@@ -189,7 +193,8 @@ impl Walk {
                     Pattern::default(),
                 );
                 for group in &mut self.raw {
-                    group.count *= row.count * column.count;
+                    let contexts = Span::singles(row.count * column.count, (0, 0));
+                    group.span = group.span.times(contexts);
                 }
                 merge(&mut self.groups, &self.raw);
             }
@@ -327,7 +332,7 @@ impl Walk {
                     what: What::Single,
                     elements: start.elements,
                     degree: 1,
-                    count: 1,
+                    span: Span::singles(1, (0, 0)),
                     pattern,
                 });
             }
@@ -366,17 +371,17 @@ impl Walk {
                     i += 1;
                 }
             }
-            let mut push = |what, degree, count| {
+            let mut push = |what, degree, span| {
                 self.raw.push(Group {
                     what,
                     elements: first.elements,
                     degree,
-                    count,
+                    span,
                     pattern,
                 });
             };
-            push(What::Read, 1, 1);
-            push(What::Fill, 1, group.len() as u64);
+            push(What::Read, 1, Span::singles(1, (0, 0)));
+            push(What::Fill, 1, Span::singles(group.len() as u64, (0, 0)));
             for level in route.parent..route.child {
                 let code = |start: &Start, to: usize| {
                     let (r, c) = (&self.rows.members[start.row], &self.columns.members[start.column]);
@@ -384,21 +389,34 @@ impl Walk {
                 };
                 self.codes.clear();
                 self.codes.extend(group.iter().map(|s| {
-                    (
-                        if level == route.parent { 0 } else { code(s, level - 1) },
-                        code(s, level),
-                    )
+                    let pass = if level == route.parent { 0 } else { code(s, level - 1) };
+                    let (r, c) = (&self.rows.members[s.row], &self.columns.members[s.column]);
+                    let at = (r.at[level].0 + c.at[level].0, r.at[level].1 + c.at[level].1);
+                    (pass, code(s, level), at)
                 }));
                 self.codes.sort_unstable();
                 self.codes.dedup();
                 let mut from = 0;
                 while from < self.codes.len() {
-                    let passes = self.codes[from..]
-                        .iter()
-                        .take_while(|c| c.0 == self.codes[from].0)
-                        .count();
-                    push(What::Pass(level), passes as u64, 1);
-                    from += passes;
+                    let pass = self.codes[from].0;
+                    let children = self.codes[from..].iter().take_while(|c| c.0 == pass).count();
+                    self.heights.clear();
+                    self.heights
+                        .extend(self.codes[from..from + children].iter().map(|&(_, _, at)| at));
+                    self.heights.sort_unstable();
+                    let mut span = Span {
+                        count: 1,
+                        across: self.heights.last().map_or(0, |at| at.0),
+                        ..Span::default()
+                    };
+                    for (i, at) in self.heights.iter().enumerate() {
+                        if self.heights.get(i + 1).is_none_or(|next| next.0 != at.0) {
+                            span.columns += 1;
+                            span.along += at.1;
+                        }
+                    }
+                    push(What::Pass(level), children as u64, span);
+                    from += children;
                 }
             }
         }
@@ -423,7 +441,7 @@ fn merge(into: &mut Vec<Group>, raw: &[Group]) {
                 && g.pattern == group.pattern
         };
         match into.iter_mut().find(same) {
-            Some(known) => known.count += group.count,
+            Some(known) => known.span = known.span.plus(group.span),
             None => into.push(*group),
         }
     }
@@ -477,6 +495,7 @@ impl Axis {
             r: 0,
             fixed: 0,
             codes: [0; MAX_LEVELS],
+            at: [(0, 0); MAX_LEVELS],
             rows: Rows::default(),
             exists: true,
         });
@@ -503,6 +522,8 @@ impl Axis {
                 } else {
                     member.p += value * digit.weight;
                 }
+                let at = &mut member.at[digit.level];
+                *at = (at.0 + value * digit.step.0, at.1 + value * digit.step.1);
                 let code = &mut member.codes[digit.level];
                 *code = *code * digit.trips as u32 + value as u32;
                 if !multicast {
