@@ -380,6 +380,8 @@ impl Latency {
         self.moving.clear();
         self.moving.resize(RESOURCES, 0.0);
         let mut duration = burst;
+        // The same without the limits of ports and channels.
+        let mut unlimited = burst;
         let mut limit = None;
         for j in (0..self.turns.len()).rev() {
             self.turns[j].body = duration;
@@ -392,6 +394,7 @@ impl Latency {
             }
             let (resource, busiest) = largest(&self.moving);
             duration = duration * turn.trips + wait * (turn.trips - 1.0);
+            unlimited = unlimited * turn.trips + wait * (turn.trips - 1.0);
             let moved = busiest / turn.total * turn.trips;
             if moved > duration {
                 (limit, duration) = (Some(resource), moved);
@@ -428,7 +431,7 @@ impl Latency {
             last_drain,
             busiest,
             busiest_at,
-            cycles: first_fill + (duration - counted_twice) + last_drain,
+            cycles: (first_fill + duration - counted_twice).max(self.backlog() + unlimited) + last_drain,
         }
     }
 
@@ -526,6 +529,40 @@ impl Latency {
                 .map(|s| s.down.0 + s.down.1)
                 .sum();
             latest = latest.max(arrival);
+        }
+        latest
+    }
+
+    /// A first fill behind what other tensors fetch ahead. At the start all slots of what comes from the outermost
+    /// level are requested at once; the first tile of a deeper stream for which no slot was free then queues behind
+    /// them on the resources that they share.
+    fn backlog(&self) -> f64 {
+        let mut latest = 0.0_f64;
+        for &(index, resource, cycles) in &self.uses {
+            let stream = &self.streams[index];
+            if stream.parent == 0 || stream.tensor == Tensor::Outputs as usize || stream.rounds <= stream.slots {
+                continue;
+            }
+            let queue: f64 = self
+                .uses
+                .iter()
+                .filter(|u| u.1 == resource)
+                .map(|u| (&self.streams[u.0], u.2))
+                .filter(|(s, _)| s.parent == 0 && s.tensor != stream.tensor && s.tensor != Tensor::Outputs as usize)
+                .map(|(s, cycles)| cycles / s.rounds * s.slots.min(s.rounds))
+                .sum();
+            if queue == 0.0 {
+                continue;
+            }
+            let own = cycles / stream.rounds;
+            let onward: f64 = self
+                .streams
+                .iter()
+                .filter(|s| s.tensor == stream.tensor && s.parent >= stream.child)
+                .map(|s| s.down.0 + s.down.1)
+                .sum();
+            let ahead = stream.slots * self.residency(stream);
+            latest = latest.max(queue + (stream.slots + 1.0) * own + stream.down.0 + onward - ahead);
         }
         latest
     }

@@ -11,8 +11,10 @@
 //! single slots and partial sums expose, first fill and last drain.
 //!
 //! Known faults, of the latency only: PEs that drift apart under unicast are taken to run in step; a transfer is
-//! taken not to queue behind those of other tensors except where the resource is the bottleneck; tile sizes are
-//! averaged where edges are clipped.
+//! taken not to queue behind those of other tensors except at the start and where the resource is the bottleneck;
+//! tile sizes are averaged where edges are clipped, so bursts and transfers of uneven length hide each other too well.
+//!
+//! Not counted, and refused with an error: inputs kept by a level inside the PE level that the PE level bypasses.
 
 mod bound;
 mod burst;

@@ -271,14 +271,11 @@ pub(super) fn positions(digits: &[Digit], level: usize, role: impl Fn(&Digit) ->
         let below = to.min(bound).max(from);
         let tight = from <= bound && bound < to;
         let sum = |from: u64, to: u64| (to * to.saturating_sub(1) - from * from.saturating_sub(1)) / 2;
-        let next = |part: (u64, u64), rest: (u64, u64)| {
-            let one = |all_at: u64, at_most_at: u64, step: u64| {
-                let free = (below - from) * all_at + step * sum(from, below) * all;
-                free + if tight { at_most_at + step * bound * at_most } else { 0 }
-            };
-            (one(part.0, rest.0, step.0), one(part.1, rest.1, step.1))
+        let one = |all_at: u64, at_most_at: u64, step: u64| {
+            let free = (below - from) * all_at + step * sum(from, below) * all;
+            free + if tight { at_most_at + step * bound * at_most } else { 0 }
         };
-        at_most_at = next(all_at, at_most_at);
+        at_most_at = (one(all_at.0, at_most_at.0, step.0), one(all_at.1, at_most_at.1, step.1));
         all_at = (
             (to - from) * all_at.0 + step.0 * sum(from, to) * all,
             (to - from) * all_at.1 + step.1 * sum(from, to) * all,
