@@ -144,8 +144,8 @@ pub(crate) fn arch_from(path: &Path, text: &str) -> Result<Accelerator, Faults> 
 }
 
 /// The scheduler of that name.
-pub(crate) fn scheduler(name: &str) -> Result<&'static dyn Scheduler, Faults> {
-    let known = || cyclonest_scheduler::names().map(String::from).collect::<Vec<_>>();
+pub(crate) fn scheduler(name: &str) -> Result<Box<dyn Scheduler>, Faults> {
+    let known = || cyclonest_scheduler::names().collect::<Vec<_>>();
     cyclonest_scheduler::by_name(name).ok_or_else(|| Faults::unknown("scheduler", name, &known()))
 }
 

@@ -1,5 +1,7 @@
 //! The contract of a scheduler.
 
+use std::num::NonZeroUsize;
+
 use cyclonest_arch::{Accelerator, Mapping};
 use cyclonest_workloads::Problem;
 use serde::{Deserialize, Serialize};
@@ -18,7 +20,27 @@ pub enum Objective {
     Edp,
 }
 
+impl Objective {
+    /// The figure of `estimate` that is lowered: cycles, pJ, or their product.
+    #[must_use]
+    pub fn score(self, estimate: &Estimate) -> f64 {
+        match self {
+            Objective::Cycles => estimate.cycles,
+            Objective::Energy => estimate.energy_pj,
+            Objective::Edp => estimate.cycles * estimate.energy_pj,
+        }
+    }
+}
+
+/// Hears of progress while a scheduler runs.
+pub trait Observer: Sync {
+    /// A better mapping was found after `evaluations` evaluations of the oracle; its score is `score`. Restarts that
+    /// run at the same time report each for itself.
+    fn improved(&self, evaluations: u64, score: f64);
+}
+
 /// What a scheduler is asked for.
+#[derive(Clone, Copy)]
 pub struct Request<'a> {
     /// The loop nest to map.
     pub problem: &'a Problem,
@@ -26,12 +48,35 @@ pub struct Request<'a> {
     pub arch: &'a Accelerator,
     /// What to minimise.
     pub objective: Objective,
-    /// The cost model that judges candidates; `None` where the scheduler needs none.
+    /// The cost model that judges candidates; `None` for the scheduler's own choice: [`Exact`](crate::cost::exact::Exact)
+    /// where it judges candidates at all.
     pub oracle: Option<&'a dyn CostModel>,
-    /// Evaluations that may be spent; never seconds, so that the result does not depend on the machine.
-    pub budget: u64,
+    /// Evaluations of the oracle that may be spent, never seconds, so that the result does not depend on the computer;
+    /// `None` for the scheduler's own default.
+    pub budget: Option<u64>,
     /// Seed of everything random.
     pub seed: u64,
+    /// Threads that the scheduler may use; the result does not depend on them.
+    pub threads: NonZeroUsize,
+    /// Hears of every improvement.
+    pub observer: Option<&'a dyn Observer>,
+}
+
+impl<'a> Request<'a> {
+    /// A request with the scheduler's own oracle and budget, seed 0, one thread, for cycles.
+    #[must_use]
+    pub fn new(problem: &'a Problem, arch: &'a Accelerator) -> Self {
+        Request {
+            problem,
+            arch,
+            objective: Objective::Cycles,
+            oracle: None,
+            budget: None,
+            seed: 0,
+            threads: NonZeroUsize::MIN,
+            observer: None,
+        }
+    }
 }
 
 impl std::fmt::Debug for Request<'_> {
@@ -39,21 +84,52 @@ impl std::fmt::Debug for Request<'_> {
         f.debug_struct("Request")
             .field("problem", self.problem)
             .field("arch", &self.arch.name)
+            .field("objective", &self.objective)
+            .field("oracle", &self.oracle.map(CostModel::name))
+            .field("budget", &self.budget)
+            .field("seed", &self.seed)
             .finish_non_exhaustive()
     }
 }
 
 /// What a scheduler found.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Scheduled {
     /// The mapping.
     pub mapping: Mapping,
-    /// What the oracle says of it, if there was one.
+    /// What the oracle says of it, if one was asked.
     pub estimate: Option<Estimate>,
-    /// Mappings tried.
+    /// Candidates drawn, valid or not.
     pub tried: u64,
     /// Of them, valid ones.
     pub valid: u64,
+    /// Evaluations of the oracle.
+    pub evaluations: u64,
+    /// The convergence trace: evaluations so far and the score, at every improvement.
+    pub convergence: Vec<(u64, f64)>,
+    /// What is proven of the result, where the scheduler proves something.
+    pub proof: Option<Proof>,
+}
+
+/// An optimum of a scheduler's own objective, and how sure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Proof {
+    /// Value of the best solution.
+    pub objective: f64,
+    /// No solution has a smaller value.
+    pub bound: f64,
+    /// True if the search ended with a proof: the gap is at most the absolute gap that was asked for.
+    pub proven: bool,
+    /// Branch-and-bound nodes, or points enumerated.
+    pub nodes: u64,
+}
+
+impl Proof {
+    /// Distance of the objective from its bound.
+    #[must_use]
+    pub fn gap(&self) -> f64 {
+        (self.objective - self.bound).max(0.0)
+    }
 }
 
 /// Why no mapping was found.
@@ -62,6 +138,9 @@ pub enum ScheduleError {
     /// No mapping of the problem fits the machine.
     #[error("no valid mapping: {0}")]
     Infeasible(String),
+    /// The search ended before it met a valid mapping; there may be one.
+    #[error("no valid mapping was found: {0}")]
+    NotFound(String),
 }
 
 /// Maps one problem onto one machine.

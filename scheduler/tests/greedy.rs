@@ -3,22 +3,14 @@
 use std::collections::BTreeSet;
 
 use cyclonest_arch::{Accelerator, Capacity, Mapping, bundled};
-use cyclonest_scheduler::{Objective, Request, ScheduleError, by_name};
+use cyclonest_scheduler::{Request, ScheduleError, by_name};
 use cyclonest_workloads::{DimMap, Padding, Pair, Problem, Tensor, bundled as networks};
 use proptest::prelude::*;
 
 fn greedy(problem: &Problem, arch: &Accelerator) -> Result<Mapping, ScheduleError> {
-    let request = Request {
-        problem,
-        arch,
-        objective: Objective::Cycles,
-        oracle: None,
-        budget: 0,
-        seed: 0,
-    };
     by_name("greedy")
         .unwrap()
-        .schedule(&request)
+        .schedule(&Request::new(problem, arch))
         .map(|scheduled| scheduled.mapping)
 }
 
@@ -168,6 +160,7 @@ proptest! {
                 prop_assert!(all > words);
                 prop_assert!(why.starts_with(&format!("DRAM: needs {all} words, there are {words}")), "{}", why);
             }
+            Err(other) => prop_assert!(false, "{}", other),
         }
     }
 }

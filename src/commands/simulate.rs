@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use cyclonest_arch::{Accelerator, Mapping};
-use cyclonest_scheduler::{Objective, Request, Scheduler};
+use cyclonest_scheduler::{Request, Scheduler};
 use cyclonest_sim::{Options, SimError};
 use cyclonest_workloads::{DistinctLayer, Network, Scale};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -143,7 +143,7 @@ fn progress(length: u64) -> ProgressBar {
 struct Plan {
     arch: Accelerator,
     network: Described,
-    scheduler: &'static dyn Scheduler,
+    scheduler: Box<dyn Scheduler>,
     jobs: Vec<Job>,
     channels_divide: u64,
     options: Options,
@@ -227,12 +227,8 @@ impl Plan {
             Some(mapping) => ("file".to_string(), mapping.clone()),
             None => {
                 let request = Request {
-                    problem: &job.layer.problem,
-                    arch: &self.arch,
-                    objective: Objective::Cycles,
-                    oracle: None,
-                    budget: 0,
                     seed: self.options.seed,
+                    ..Request::new(&job.layer.problem, &self.arch)
                 };
                 match self.scheduler.schedule(&request) {
                     Ok(scheduled) => (self.scheduler.name().to_string(), scheduled.mapping),

@@ -55,11 +55,16 @@ impl Scheduler for Greedy {
             ),
             None => None,
         };
+        let evaluations = u64::from(estimate.is_some());
+        let score = estimate.as_ref().map(|estimate| request.objective.score(estimate));
         Ok(Scheduled {
             mapping,
             estimate,
             tried,
             valid: tried,
+            evaluations,
+            convergence: score.map(|score| (evaluations, score)).into_iter().collect(),
+            proof: None,
         })
     }
 }
