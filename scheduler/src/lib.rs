@@ -2,8 +2,12 @@
 
 mod anneal;
 pub mod cost;
+mod dataflow;
 mod descent;
+pub mod exhaustive;
+pub mod external;
 mod greedy;
+mod hybrid;
 mod judge;
 mod milp;
 mod moves;
@@ -16,7 +20,11 @@ mod space;
 pub mod streaming;
 
 pub use anneal::Anneal;
+pub use dataflow::Dataflow;
+pub use exhaustive::Exhaustive;
+pub use external::External;
 pub use greedy::Greedy;
+pub use hybrid::Hybrid;
 pub use milp::{Milp, Weights};
 pub use random::{Random, RandomNaive};
 pub use registry::{by_name, names};

@@ -141,6 +141,9 @@ pub enum ScheduleError {
     /// The search ended before it met a valid mapping; there may be one.
     #[error("no valid mapping was found: {0}")]
     NotFound(String),
+    /// A program outside failed.
+    #[error("external scheduler: {0}")]
+    External(String),
 }
 
 /// Maps one problem onto one machine.

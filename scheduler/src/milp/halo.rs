@@ -94,7 +94,10 @@ pub(crate) fn planes(windows: &[u64], taps: &[u64], stride: u64, dilation: u64, 
             let rest = planes.iter().enumerate().filter(|&(i, _)| i != index);
             rest.map(|(_, plane)| plane.at(p, r)).fold(f64::NEG_INFINITY, f64::max)
         };
-        if grid.iter().all(|&(p, r)| others(p, r) >= planes[index].at(p, r) - 1e-12) {
+        if grid
+            .iter()
+            .all(|&(p, r)| others(p, r) >= planes[index].at(p, r) - 1e-12)
+        {
             planes.remove(index);
         } else {
             index += 1;

@@ -24,6 +24,7 @@ mod terms;
 mod tests;
 mod weights;
 
+pub(crate) use form::{CLASSES, order as innermost};
 pub use weights::Weights;
 
 use cyclonest_workloads::DimMap;

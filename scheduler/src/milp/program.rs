@@ -107,6 +107,7 @@ impl Program {
     }
 
     /// Integers and rows.
+    #[cfg(test)]
     pub(crate) fn size(&self) -> (usize, usize) {
         let integers = self.variables.iter().filter(|v| v.integer).count();
         (integers, self.rows.len())

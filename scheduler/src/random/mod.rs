@@ -16,6 +16,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 pub(crate) use aware::{draw, shuffle};
+pub(crate) use naive::Sampler;
 
 use crate::judge::Judge;
 use crate::space::Space;
@@ -45,7 +46,7 @@ impl Scheduler for RandomNaive {
 
     fn schedule(&self, request: &Request<'_>) -> Result<Scheduled, ScheduleError> {
         let space = Space::new(request.problem, request.arch);
-        let sampler = naive::Sampler::new(&space);
+        let sampler = Sampler::new(&space);
         let mut rng = ChaCha8Rng::seed_from_u64(request.seed);
         let budget = request.budget.unwrap_or(NAIVE_BUDGET);
         best_of(request, &space, budget, NAIVE_PATIENCE, || sampler.draw(&mut rng))

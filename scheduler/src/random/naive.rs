@@ -15,7 +15,7 @@ enum Slot {
 }
 
 /// Draws points of one space.
-pub(super) struct Sampler<'a> {
+pub(crate) struct Sampler<'a> {
     space: &'a Space<'a>,
     /// Prime factors with their dimension.
     factors: Vec<(Dim, u64)>,
@@ -24,7 +24,7 @@ pub(super) struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    pub(super) fn new(space: &'a Space<'a>) -> Self {
+    pub(crate) fn new(space: &'a Space<'a>) -> Self {
         let bounds = &space.problem.bounds;
         let factors = bounds
             .iter()
@@ -44,7 +44,18 @@ impl<'a> Sampler<'a> {
         Sampler { space, factors, slots }
     }
 
+    /// A point with random factors and random orders.
     pub(super) fn draw(&self, rng: &mut ChaCha8Rng) -> Point {
+        let mut point = self.factors(rng);
+        // The orders are drawn only where the sample can still be valid.
+        if self.space.meshes_hold(&point) {
+            point.order.iter_mut().for_each(|order| shuffle(order, rng));
+        }
+        point
+    }
+
+    /// A point with random factors and the orders of the origin.
+    pub(crate) fn factors(&self, rng: &mut ChaCha8Rng) -> Point {
         let mut point = self.space.origin();
         point.trips[0] = DimMap::ones();
         for &(dim, prime) in &self.factors {
@@ -53,10 +64,6 @@ impl<'a> Sampler<'a> {
                 Slot::Temporal(level) => point.trips[level][dim] *= prime,
                 Slot::Spatial(level, axis) => point.fan[level][axis][dim] *= prime,
             }
-        }
-        // The orders are drawn only where the sample can still be valid.
-        if self.space.meshes_hold(&point) {
-            point.order.iter_mut().for_each(|order| shuffle(order, rng));
         }
         point
     }
