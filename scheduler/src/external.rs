@@ -6,7 +6,7 @@
 //! fails. It may take [`LIMIT`]; a program that takes longer is stopped. The limit only separates a hang from an answer:
 //! it does not decide which mapping comes out.
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
