@@ -9,6 +9,7 @@ mod inputs;
 mod output;
 mod parallel;
 mod report;
+mod search;
 
 use clap::Parser as _;
 

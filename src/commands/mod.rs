@@ -1,7 +1,9 @@
 //! One file per subcommand.
 
+pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod list;
+pub(crate) mod schedule;
 pub(crate) mod show;
 pub(crate) mod simulate;
 pub(crate) mod stream;

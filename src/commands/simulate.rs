@@ -296,7 +296,11 @@ fn scaled_network(args: &Args) -> Result<Described, Faults> {
 }
 
 /// The layers that `wanted` names, in network order; all if it names none.
-fn select(wanted: &[String], network: &Network, all: &[DistinctLayer]) -> Result<Vec<DistinctLayer>, Faults> {
+pub(crate) fn select(
+    wanted: &[String],
+    network: &Network,
+    all: &[DistinctLayer],
+) -> Result<Vec<DistinctLayer>, Faults> {
     let known: Vec<String> = all.iter().flat_map(|layer| layer.names.clone()).collect();
     let mut faults = None;
     for name in wanted.iter().filter(|name| !known.contains(name)) {

@@ -1,0 +1,157 @@
+//! What the commands that search for mappings have in common: objective, oracle and budget.
+
+use std::num::NonZeroU64;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use cyclonest_arch::{Accelerator, Mapping};
+use cyclonest_scheduler::cost::{self, CostError, CostModel, Estimate};
+use cyclonest_scheduler::{Objective, Request};
+use cyclonest_sim::Options;
+use cyclonest_workloads::Problem;
+
+/// How candidates are judged.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct SearchArgs {
+    /// What is minimised.
+    #[arg(long, value_enum, default_value_t = Minimise::Cycles)]
+    objective: Minimise,
+    /// Who judges candidates; without it, schedulers that search ask `exact`.
+    #[arg(long, value_enum)]
+    oracle: Option<Oracle>,
+    /// Evaluations of the oracle per layer [default: the scheduler's own]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64))]
+    budget: Option<u64>,
+    /// Seed of everything random.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Minimise {
+    /// Latency.
+    Cycles,
+    /// Energy.
+    Energy,
+    /// Energy × latency.
+    Edp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Oracle {
+    /// The project's own model: exact counts, latency in closed form.
+    Exact,
+    /// Timeloop's rules.
+    Timeloop,
+    /// The simulator: slow, and right.
+    Sim,
+}
+
+impl SearchArgs {
+    /// The request for one layer.
+    pub(crate) fn request<'a>(&self, problem: &'a Problem, arch: &'a Accelerator) -> Request<'a> {
+        let oracle: Option<&dyn CostModel> = match self.oracle {
+            None => None,
+            Some(Oracle::Exact) => cost::by_name("exact"),
+            Some(Oracle::Timeloop) => cost::by_name("timeloop").map(|model| model as &dyn CostModel),
+            Some(Oracle::Sim) => Some(&Simulated),
+        };
+        Request {
+            objective: self.objective(),
+            oracle,
+            budget: self.budget,
+            seed: self.seed,
+            ..Request::new(problem, arch)
+        }
+    }
+
+    /// What is minimised.
+    pub(crate) fn objective(&self) -> Objective {
+        match self.objective {
+            Minimise::Cycles => Objective::Cycles,
+            Minimise::Energy => Objective::Energy,
+            Minimise::Edp => Objective::Edp,
+        }
+    }
+
+    /// The oracle by name.
+    pub(crate) fn oracle(&self) -> &'static str {
+        match self.oracle {
+            None | Some(Oracle::Exact) => "exact",
+            Some(Oracle::Timeloop) => "timeloop",
+            Some(Oracle::Sim) => "sim",
+        }
+    }
+}
+
+/// The simulator as a cost model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Simulated;
+
+impl CostModel for Simulated {
+    fn name(&self) -> &str {
+        "sim"
+    }
+
+    fn evaluate(&self, problem: &Problem, arch: &Accelerator, mapping: &Mapping) -> Result<Estimate, CostError> {
+        let outcome = cyclonest_sim::simulate(problem, arch, mapping, Options::default())
+            .map_err(|error| CostError::Invalid(error.to_string()))?;
+        Ok(Estimate {
+            cycles: outcome.cycles as f64,
+            energy_pj: outcome.counts.energy_pj(arch),
+            counts: Some(outcome.counts),
+            parts: Vec::new(),
+        })
+    }
+}
+
+/// CPU seconds that this thread has used; wall-clock seconds where the system does not tell.
+pub(crate) fn cpu_seconds() -> f64 {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+    static START: OnceLock<Instant> = OnceLock::new();
+    let start = START.get_or_init(Instant::now);
+    std::fs::read_to_string("/proc/thread-self/schedstat")
+        .ok()
+        .and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
+        .map_or_else(|| start.elapsed().as_secs_f64(), |ns| ns as f64 * 1e-9)
+}
+
+/// Geometric mean of positive numbers; `None` of none.
+pub(crate) fn geomean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0_u64);
+    for value in values {
+        sum += value.ln();
+        count += 1;
+    }
+    NonZeroU64::new(count).map(|count| (sum / count.get() as f64).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_geometric_mean_multiplies() {
+        assert!((geomean([1.0, 4.0, 2.0]).expect("values") - 2.0).abs() < 1e-12);
+        assert_eq!(geomean([]), None);
+    }
+
+    #[test]
+    fn cpu_time_grows_with_work() {
+        let before = cpu_seconds();
+        let sum: u64 = (0..3_000_000_u64).map(|i| std::hint::black_box(i) % 7).sum();
+        assert!(sum > 0 && cpu_seconds() >= before);
+    }
+
+    #[test]
+    fn the_simulator_is_a_cost_model() {
+        let arch = cyclonest_arch::bundled::load("small3").expect("bundled");
+        let problem = Problem::new(cyclonest_workloads::DimMap([1, 1, 4, 4, 4, 4, 1, 1]));
+        let greedy = cyclonest_scheduler::by_name("greedy").expect("greedy");
+        let mapping = greedy.schedule(&Request::new(&problem, &arch)).expect("mapped").mapping;
+        let estimate = Simulated.evaluate(&problem, &arch, &mapping).expect("simulated");
+        let outcome = cyclonest_sim::simulate(&problem, &arch, &mapping, Options::default()).expect("simulated");
+        assert_eq!(estimate.cycles, outcome.cycles as f64);
+        assert_eq!(estimate.energy_pj, outcome.counts.energy_pj(&arch));
+    }
+}
