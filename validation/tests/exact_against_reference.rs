@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use cyclonest_arch::{Accelerator, Mapping, bundled};
 use cyclonest_scheduler::cost::exact::Evaluator;
-use cyclonest_scheduler::{Objective, Request, by_name};
+use cyclonest_scheduler::{Request, by_name};
 use cyclonest_validation::reference::timing::{flatten, read};
 use cyclonest_workloads::{Dim, DimMap, Padding, Pair, Problem};
 
