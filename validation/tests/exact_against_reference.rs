@@ -94,14 +94,7 @@ fn every_count_equals_the_simulators_on_bundled_machines() {
     for name in bundled::names() {
         let arch = bundled::load(name).expect("bundled");
         for problem in &layers {
-            let request = Request {
-                problem,
-                arch: &arch,
-                objective: Objective::Cycles,
-                oracle: None,
-                budget: 1,
-                seed: 0,
-            };
+            let request = Request::new(problem, &arch);
             let mapping = greedy.schedule(&request).expect("maps").mapping;
             assert_eq!(mapping.bounds[Dim::K], problem.bounds[Dim::K]);
             assert_counts(&mut evaluator, problem, &arch, &mapping, name);
