@@ -1,5 +1,5 @@
-//! Small timelines worked out by hand from the rules (`tests/data/timelines`, explained in `docs/timing.md`), against
-//! the engine and against the oracle: a misreading that both share shows here.
+//! Small timelines worked out by hand from the rules (`tests/data/timelines`, explained in `docs/timelines.md`; the
+//! worked example in `docs/timing.md`), against the engine and against the oracle: a misreading that both share shows here.
 
 use std::path::Path;
 
@@ -77,4 +77,5 @@ timelines! {
     bypass
     fifo
     no_fifo
+    worked_example
 }
