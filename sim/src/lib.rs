@@ -4,6 +4,7 @@ mod cycle;
 mod engine;
 mod outcome;
 mod plan;
+mod relative;
 pub mod streaming;
 mod wheel;
 
@@ -18,10 +19,26 @@ use cyclonest_workloads::Problem;
 pub struct Options {
     /// Move integers through the buffers and compare the result with a direct convolution (rule 25).
     pub check_values: bool,
+    /// Whether to skip stretches in which the machine's state recurs.
+    pub fast_forward: FastForward,
     /// Seed of the integers.
     pub seed: u64,
     /// A fault to inject, for tests of the checks themselves.
     pub fault: Option<Fault>,
+}
+
+/// Exact fast-forward (rule 27): the outcome is the same with and without, apart from what it says of skipping.
+///
+/// Data checks and faults always simulate everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FastForward {
+    /// Simulate every event.
+    #[default]
+    Off,
+    /// Look for recurrences where it pays.
+    On,
+    /// Look at every crossing of every loop, however much that costs; for tests.
+    Eager,
 }
 
 /// A fault of the simulated machine. Transfers are numbered in the order of their requests, from 0.

@@ -24,7 +24,11 @@ pub struct Outcome {
     pub occupancy: BTreeMap<String, u64>,
     /// Verdict of the data check.
     pub values: Values,
-    /// Events processed: every call of a handler of the event loop.
+    /// Of the cycles, those that were skipped because the machine's state had recurred.
+    pub skipped_cycles: u64,
+    /// Of the events, those that were skipped.
+    pub skipped_events: u64,
+    /// Events processed or skipped: every call of a handler of the event loop.
     pub events: u64,
     /// Transfers: fills, fetches and drains.
     pub transfers: u64,

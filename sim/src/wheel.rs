@@ -77,6 +77,31 @@ impl<E: Ord + Copy> Wheel<E> {
         Some(next)
     }
 
+    /// Every pending event, in the order in which they will come out.
+    pub(crate) fn pending(&self) -> Vec<(Cycle, E)> {
+        let mut events = Vec::new();
+        let start = self.now.0 as usize % BUCKETS;
+        for word in 0..=WORDS {
+            let w = (start / 64 + word) % WORDS;
+            let mut bits = self.occupied[w];
+            if word == 0 {
+                bits &= !0 << (start % 64);
+            } else if word == WORDS {
+                bits &= !(!0 << (start % 64));
+            }
+            while bits != 0 {
+                let bucket = w * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let at = self.now + ((bucket + BUCKETS - start) % BUCKETS) as u64;
+                events.extend(self.buckets[bucket].iter().map(|&e| (at, e)));
+            }
+        }
+        let mut far: Vec<_> = self.far.iter().map(|Reverse(event)| *event).collect();
+        far.sort_unstable();
+        events.extend(far.into_iter().map(|(at, _, event)| (at, event)));
+        events
+    }
+
     fn next_near(&self) -> Option<Cycle> {
         let start = self.now.0 as usize % BUCKETS;
         let (word, bit) = (start / 64, start % 64);

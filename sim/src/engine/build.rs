@@ -10,13 +10,14 @@ use super::Shared;
 use super::components::{
     Feed, Flow, Need, Pe, PeId, Record, Resource, ResourceId, Sequencer, SequencerId, Shape, Stage, Store, StoreId,
 };
+use super::recur::Recurrence;
 use super::stall::Blame;
 use super::traffic::TrafficCounters;
 use super::values::Data;
 use crate::plan::cursor::Cursor;
 use crate::plan::{Plan, Tile};
 use crate::wheel::Wheel;
-use crate::{Cycle, Fault, Options, SimError};
+use crate::{Cycle, FastForward, Fault, Options, SimError};
 
 /// Which resource serves what.
 #[derive(Debug)]
@@ -369,6 +370,9 @@ pub(crate) fn world(
         world.create_entity().with(pe).build();
     }
     let levels = arch.levels.len();
+    let plan_loops = plan.steps[plan.pe_level].loops.len();
+    // A first guess at the size of a snapshot: some residencies per store.
+    let key_words = 60 * (plan.instances.iter().map(Vec::len).sum::<usize>() as u64);
     world.insert(Some(Shared {
         plan,
         wiring,
@@ -380,6 +384,8 @@ pub(crate) fn world(
         candidates: Vec::new(),
         openable: std::collections::BinaryHeap::new(),
         ready_pes: Vec::new(),
+        recurrence: (options.fast_forward != FastForward::Off && !options.check_values && options.fault.is_none())
+            .then(|| Recurrence::new(plan_loops, key_words, options.fast_forward == FastForward::Eager)),
         data: options.check_values.then(|| Data::new(options.seed, options.fault)),
         counts: Counts::new(arch),
         traffic: TrafficCounters::new(levels),
@@ -531,6 +537,7 @@ fn sequencer(
                 path,
                 started: false,
                 tile: Tile::default(),
+                low: DimMap::default(),
                 group: 0,
                 parent: 0,
                 idle: false,
@@ -591,6 +598,8 @@ fn processing_elements(plan: &Plan, stores: &[Store]) -> Vec<Pe> {
             queued: false,
             busy: 0,
             stalled: 0,
+            skipped: 0,
+            base: plan.instances[plan.pe_level][i as usize].base,
         })
         .collect()
 }

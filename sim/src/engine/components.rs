@@ -55,6 +55,7 @@ impl Component for Resource {
 /// A residency of a store (rule 3), from its generation until its slot is free again.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Record {
+    pub(crate) level: usize,
     /// First step, as a rank among the steps of the level.
     pub(crate) first_step: u64,
     /// First step that no longer needs it although it is still the residency (its tile is empty there).
@@ -223,6 +224,7 @@ pub(crate) struct Shape {
 /// Children whose next residency comes (or is fetched) with one transfer (rule 10).
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
+    pub(crate) level: usize,
     pub(crate) step: u64,
     pub(crate) parent: u64,
     pub(crate) elements: u64,
@@ -236,9 +238,11 @@ pub(crate) struct Group {
 /// Children that open the same output tile at the same step.
 #[derive(Debug, Clone)]
 pub(crate) struct Visit {
+    pub(crate) level: usize,
     pub(crate) step: u64,
     pub(crate) parent: u64,
     pub(crate) tile: Tile,
+    pub(crate) low: DimMap<u64>,
     /// The store that fetches the partial sum, and the path to it.
     pub(crate) fetch: Option<(StoreId, ShapeId)>,
     pub(crate) fetch_requested: bool,
@@ -294,8 +298,9 @@ pub(crate) struct Feed {
     pub(crate) class: u32,
     pub(crate) first_of_reduction: bool,
     pub(crate) started: bool,
-    /// Tile loaded first in the current residency.
+    /// Tile loaded first in the current residency, and where it starts.
     pub(crate) tile: Tile,
+    pub(crate) low: DimMap<u64>,
     /// Current group or visit.
     pub(crate) group: u64,
     pub(crate) parent: u64,
@@ -373,6 +378,7 @@ pub(crate) struct Need {
 #[derive(Debug)]
 pub(crate) struct Pe {
     pub(crate) cursor: Cursor,
+    pub(crate) base: DimMap<u64>,
     /// Outputs, weights, inputs: the order in which a missing one is blamed (rule 23).
     pub(crate) needs: [Need; 3],
     pub(crate) computing: bool,
@@ -382,6 +388,8 @@ pub(crate) struct Pe {
     pub(crate) queued: bool,
     pub(crate) busy: u64,
     pub(crate) stalled: u64,
+    /// Cycles that were skipped after its last burst.
+    pub(crate) skipped: u64,
 }
 
 impl Component for Pe {

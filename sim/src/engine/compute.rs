@@ -106,6 +106,12 @@ impl Engine<'_> {
         pe.cursor
             .advance(&self.s.plan.steps[level], &self.s.plan.problem.bounds);
         let finished = pe.cursor.finished;
+        if id.0 == 0 && !finished {
+            let crossed = pe.cursor.changed;
+            if let Some(recurrence) = &mut self.s.recurrence {
+                recurrence.crossed = Some(recurrence.crossed.map_or(crossed, |c| c.min(crossed)));
+            }
+        }
         self.find_needs(id);
         for (i, old) in before.iter().enumerate() {
             let new = self.pes[id.at()].needs[i];

@@ -7,9 +7,11 @@ mod build;
 pub(crate) mod components;
 mod compute;
 mod deadlock;
+mod recur;
 mod request;
 mod sequence;
 pub(crate) mod stall;
+mod state;
 mod traffic;
 mod transfer;
 pub(crate) mod values;
@@ -80,6 +82,7 @@ pub(crate) struct Shared {
     /// Transfer that never arrives, to test the detection of deadlocks.
     pub(crate) lose: Option<u64>,
     pub(crate) last_arrival: Cycle,
+    pub(crate) recurrence: Option<recur::Recurrence>,
     pub(crate) events: u64,
     pub(crate) transfer_count: u64,
 }
@@ -122,6 +125,8 @@ impl<'a> System<'a> for Run {
         };
         engine.start();
         engine.run();
+        engine.s.last_arrival = engine.simulated(engine.s.last_arrival);
+        engine.s.now = engine.simulated(engine.s.now);
         if engine.pes.iter().all(|pe| pe.cursor.finished) && engine.outputs_arrived() {
             engine.s.values = engine.verdict();
         } else {
@@ -161,13 +166,17 @@ impl Built {
         let cycles = s.last_arrival.0;
         let physical = arch.instances(arch.event_level());
         let mut stall_cycles: std::collections::BTreeMap<_, _> = s.blame.totals().collect();
+        let (skipped_cycles, skipped_events) = s
+            .recurrence
+            .as_ref()
+            .map_or((0, 0), |r| (r.skipped_cycles, r.skipped_events));
         let mut busy_cycles = 0;
         let mut finished = 0;
         let mut unmapped = (physical - pes.len() as u64) * cycles;
         for pe in pes.iter() {
             busy_cycles += pe.busy;
             match pe.last_burst_end {
-                Some(end) => finished += Cycle(cycles).since(end),
+                Some(end) => finished += Cycle(cycles).since(end + (skipped_cycles - pe.skipped)),
                 None => unmapped += cycles,
             }
         }
@@ -186,6 +195,8 @@ impl Built {
             counts: s.counts.clone(),
             occupancy,
             values: s.values.clone(),
+            skipped_cycles,
+            skipped_events,
             events: s.events,
             transfers: s.transfer_count,
         })
@@ -235,6 +246,7 @@ impl Engine<'_> {
             }
             self.sweep();
             self.start_bursts();
+            self.look_for_recurrence();
         }
     }
 }

@@ -155,6 +155,7 @@ impl Engine<'_> {
             feed.started = true;
             feed.idle = false;
             feed.tile = tile;
+            feed.low = low;
             let key = Key {
                 class: feed.class,
                 tile,
@@ -170,6 +171,7 @@ impl Engine<'_> {
             };
             groups[group].1.push(i as u32);
             store.records.push_back(Record {
+                level,
                 first_step: rank,
                 unused_from: u64::MAX,
                 parent: q.parent_ordinal,
@@ -188,6 +190,7 @@ impl Engine<'_> {
             parent.outstanding += 1;
             parent.children += 1;
             q.groups.push_back(Group {
+                level,
                 step: rank,
                 parent: q.parent_ordinal,
                 elements: key.new,
@@ -228,6 +231,7 @@ impl Engine<'_> {
                 let feed = &mut self.sequencers[id.at()].feeds[i];
                 feed.started = true;
                 feed.tile = tile;
+                feed.low = low;
                 feed.parent = parent_ordinal;
                 let visit = match visits.iter().position(|(t, _)| *t == tile) {
                     Some(visit) => visit,
@@ -282,6 +286,7 @@ impl Engine<'_> {
                 feed.group = number;
                 let store = &mut self.stores[feed.store.at()];
                 store.records.push_back(Record {
+                    level,
                     first_step: rank,
                     unused_from: u64::MAX,
                     parent: parent_ordinal,
@@ -315,8 +320,14 @@ impl Engine<'_> {
         if let Some(previous) = previous.filter(|_| previous_pending) {
             q.visits[previous].next = Some(number);
         }
+        let low = {
+            let feed = &q.feeds[members[0] as usize];
+            DimMap::from_fn(|d| q.cursor.low[d] + feed.offset[d])
+        };
         q.visits.push_back(Visit {
+            level: q.level,
             step: rank,
+            low,
             parent: parent_ordinal,
             tile,
             fetch,

@@ -11,7 +11,7 @@ use crate::{Cycle, StallReason};
 #[derive(Debug, Clone)]
 pub(crate) struct Blame {
     levels: usize,
-    cycles: Vec<u64>,
+    pub(super) cycles: Vec<u64>,
 }
 
 const KINDS: usize = 5;
@@ -36,6 +36,19 @@ impl Blame {
             }
         };
         (kind * 3 + tensor as usize) * self.levels + level
+    }
+
+    /// A number for a reason, the same wherever it is asked for.
+    pub(crate) fn code(reason: StallReason) -> u64 {
+        let (kind, tensor, level) = match reason {
+            StallReason::Slot { tensor, level } => (0, tensor, level),
+            StallReason::Port { tensor, level } => (1, tensor, level),
+            StallReason::Network { tensor, level } => (2, tensor, level),
+            StallReason::InFlight { tensor, level } => (3, tensor, level),
+            StallReason::PartialSum { level } => (4, Tensor::Outputs, level),
+            StallReason::Pipeline | StallReason::Finished | StallReason::Unmapped => (5, Tensor::Outputs, 0),
+        };
+        (level as u64) << 8 | (tensor as u64) << 4 | kind
     }
 
     pub(crate) fn add(&mut self, reason: StallReason, cycles: u64) {

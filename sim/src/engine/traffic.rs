@@ -44,6 +44,17 @@ impl TrafficCounters {
         }
     }
 
+    /// Visits every counter.
+    pub(super) fn counters(&mut self, visit: &mut dyn FnMut(&mut u64)) {
+        for by_degree in self.passes.iter_mut().flatten().flatten() {
+            for passes in by_degree {
+                visit(&mut passes.elements);
+                visit(&mut passes.words);
+            }
+        }
+        self.bit_hops.iter_mut().flatten().for_each(visit);
+    }
+
     pub(super) fn reduce_into(&self, counts: &mut Counts) {
         for (level, (passes, bit_hops)) in counts.levels.iter_mut().zip(self.passes.iter().zip(&self.bit_hops)) {
             for tensor in Tensor::ALL {

@@ -44,7 +44,7 @@ impl Steps {
 /// One setting of [`Steps`], and the lowest index of every dimension there.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor {
-    indices: Vec<u64>,
+    pub(crate) indices: Vec<u64>,
     pub(crate) low: DimMap<u64>,
     /// Number of the step among all settings, existing or not.
     pub(crate) rank: u64,
@@ -85,6 +85,16 @@ impl Cursor {
             self.indices[j] = 0;
         }
         self.finished = true;
+    }
+
+    /// Recomputes what follows from the indices, after they were moved.
+    pub(crate) fn refresh(&mut self, steps: &Steps, base: &DimMap<u64>) {
+        self.low = *base;
+        self.rank = 0;
+        for (l, index) in steps.loops.iter().zip(&self.indices) {
+            self.low[l.dim] += index * l.stride;
+            self.rank += index * l.weight;
+        }
     }
 
     /// Rank among the steps of a level further out, whose loops are the first `outer.loops.len()` ones.

@@ -55,6 +55,8 @@ pub(crate) struct Plan {
     pub(crate) tile: Vec<DimMap<u64>>,
     /// Instances of every level up to the PE level, children of one parent next to each other.
     pub(crate) instances: Vec<Vec<Instance>>,
+    /// Starts of the instances of every level in every dimension, each once.
+    pub(crate) bases: Vec<DimMap<Vec<u64>>>,
     /// Child positions below every level outside the PE level.
     pub(crate) children: Vec<Vec<Child>>,
     /// Levels that keep each tensor, outermost first, up to the PE level.
@@ -156,6 +158,17 @@ impl Plan {
             instances.push(next);
         }
 
+        let bases = instances
+            .iter()
+            .map(|level| {
+                DimMap::from_fn(|d| {
+                    let mut starts: Vec<u64> = level.iter().map(|i| i.base[d]).collect();
+                    starts.sort_unstable();
+                    starts.dedup();
+                    starts
+                })
+            })
+            .collect();
         let keepers = TensorMap::from_fn(|tensor| {
             (0..=pe_level)
                 .filter(|&k| mapping.levels[k].keeps.contains(tensor))
@@ -186,6 +199,7 @@ impl Plan {
             problem: problem.clone(),
             pe_level,
             steps,
+            bases,
             instances,
             children,
             keepers,
