@@ -91,6 +91,13 @@ impl Key {
         self.words.push(ordinal.wrapping_sub(first));
     }
 
+    /// Like [`ordinal`](Self::ordinal), where what came before `first` is gone and all the same.
+    #[inline]
+    pub(crate) fn ordinal_if_there(&mut self, ordinal: u64, first: u64) {
+        self.words
+            .push(ordinal.checked_sub(first).map_or(0, |number| number + 1));
+    }
+
     /// A hash of the words, to find candidates; equality decides.
     pub(crate) fn hash(&self) -> u64 {
         self.words.iter().fold(self.words.len() as u64, |hash, &word| {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueEnum};
 use cyclonest_arch::{Accelerator, Mapping};
 use cyclonest_scheduler::{Request, Scheduler};
-use cyclonest_sim::{Options, SimError};
+use cyclonest_sim::{FastForward, Options, SimError};
 use cyclonest_workloads::{DistinctLayer, Network, Scale};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -46,6 +46,9 @@ pub(crate) struct Args {
     /// Move integers through the buffers and compare the result with a direct convolution.
     #[arg(long)]
     check_values: bool,
+    /// Simulate every event, even where the machine's state recurs; the results are the same.
+    #[arg(long)]
+    no_fast_forward: bool,
     /// Divide the channels of every layer but the network's inputs, rounding up.
     #[arg(long, value_name = "N", default_value = "1")]
     channels_divide: NonZeroU64,
@@ -217,6 +220,11 @@ impl Plan {
                 check_values: args.check_values,
                 seed: args.seed,
                 fault: None,
+                fast_forward: if args.no_fast_forward {
+                    FastForward::Off
+                } else {
+                    FastForward::On
+                },
             },
         })
     }

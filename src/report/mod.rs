@@ -72,11 +72,21 @@ pub(crate) struct LayerReport {
     pub(crate) stall_cycles: BTreeMap<String, u64>,
     pub(crate) occupancy_cycles: BTreeMap<String, u64>,
     pub(crate) levels: Vec<LevelReport>,
+    pub(crate) simulation: Simulation,
     pub(crate) values: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) values_fault: Option<String>,
     pub(crate) mapped_by: String,
     pub(crate) mapping: Mapping,
+}
+
+/// What it took to simulate a layer: the only part of a report that depends on `--no-fast-forward`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Simulation {
+    pub(crate) events: u64,
+    pub(crate) transfers: u64,
+    pub(crate) skipped_events: u64,
+    pub(crate) skipped_cycles: u64,
 }
 
 /// Accesses of a level and traffic of the network below it.
@@ -183,6 +193,12 @@ impl LayerReport {
                 .collect(),
             occupancy_cycles: outcome.occupancy,
             levels: levels(&outcome.counts, arch),
+            simulation: Simulation {
+                events: outcome.events,
+                transfers: outcome.transfers,
+                skipped_events: outcome.skipped_events,
+                skipped_cycles: outcome.skipped_cycles,
+            },
             values,
             values_fault,
             mapped_by,

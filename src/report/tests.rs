@@ -34,6 +34,8 @@ fn layer(arch: &Accelerator, name: &str, count: u64, values: Values) -> LayerRep
         counts,
         occupancy: BTreeMap::new(),
         values,
+        skipped_cycles: 0,
+        skipped_events: 0,
         events: 0,
         transfers: 0,
     };

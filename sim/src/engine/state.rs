@@ -68,9 +68,9 @@ impl RelativeState for Record {
             content: _, // no fast-forward in a data check
             timeline,
         } = self;
-        key.ordinal(*parent, key.parent_first);
-        // A group that has been launched is of no interest any more.
-        key.word(group.checked_sub(key.group_first).map_or(0, |number| number + 1));
+        // A parent that is gone, or a group that has been launched, is of no interest any more.
+        key.ordinal_if_there(*parent, key.parent_first);
+        key.ordinal_if_there(*group, key.group_first);
         key.word(*new);
         key.word(u64::from(*stream));
         for flag in [
@@ -274,7 +274,7 @@ impl RelativeState for Feed {
         key.word(tile.elements);
         key.word(tile.depth);
         // Only outputs remember these; a visit that is over is of no interest.
-        key.word(group.checked_sub(key.group_first).map_or(0, |number| number + 1));
+        key.ordinal_if_there(*group, key.group_first);
         key.ordinal(key.parent_ordinal, *parent);
     }
 
@@ -316,7 +316,7 @@ impl RelativeState for Sequencer {
         } = self;
         cursor.write(key);
         key.flag(*started);
-        key.ordinal(*parent_ordinal, key.parent_first);
+        key.ordinal_if_there(*parent_ordinal, key.parent_first);
         // Is the next step a first visit?
         key.flag(
             REDUCTION
