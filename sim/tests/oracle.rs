@@ -146,6 +146,7 @@ fn any_dropped_transfer_of_500_is_detected() {
             check_values: true,
             seed,
             fault,
+            ..Options::default()
         };
         let outcome = with_engine(&case, options).unwrap();
         assert!(
@@ -165,6 +166,7 @@ fn a_lost_transfer_is_a_deadlock_with_its_chain() {
             check_values: false,
             seed,
             fault,
+            ..Options::default()
         };
         match with_engine(&case, options) {
             Err(SimError::Deadlock { chain, .. }) => assert!(!chain.is_empty(), "seed {seed}"),

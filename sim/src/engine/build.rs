@@ -438,8 +438,6 @@ fn wire(plan: &Plan, wiring: &Wiring, arch: &Accelerator, mapping: &Mapping) -> 
                     arrived: outermost,
                     slotted: outermost,
                     done: 0,
-                    draining: 0,
-                    drained: 0,
                     closing: VecDeque::new(),
                     offered: false,
                     first: 0,

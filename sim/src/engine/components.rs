@@ -111,9 +111,6 @@ pub(crate) struct Store {
     /// Residencies that have (had) a slot; the ones after them wait in the FIFO.
     pub(crate) slotted: u64,
     pub(crate) done: u64,
-    /// Residencies that have been read for their drain, in a data check.
-    pub(crate) draining: u64,
-    pub(crate) drained: u64,
     /// Residencies whose last child transfer is leaving the read port.
     pub(crate) closing: VecDeque<u64>,
     /// The next residency has been offered to its group.
@@ -172,6 +169,13 @@ impl Store {
             self.free_slots += 1;
             false
         }
+    }
+
+    /// The residency that belongs to a visit.
+    #[inline]
+    pub(crate) fn ordinal_of_visit(&self, number: u64) -> u64 {
+        let at = self.records.iter().position(|r| r.group == number && !r.released);
+        self.first + at.expect("a visit that has not drained has its residencies") as u64
     }
 
     /// Forgets residencies whose slot is free again.
@@ -245,6 +249,7 @@ pub(crate) struct Visit {
     pub(crate) low: DimMap<u64>,
     /// The store that fetches the partial sum, and the path to it.
     pub(crate) fetch: Option<(StoreId, ShapeId)>,
+    pub(crate) fetch_queued: bool,
     pub(crate) fetch_requested: bool,
     /// The store that fetches has a free slot and is at this residency.
     pub(crate) fetch_ready: bool,

@@ -58,11 +58,11 @@ impl Engine<'_> {
     pub(super) fn consider_fetch(&mut self, id: SequencerId, number: u64) {
         let q = &self.sequencers[id.at()];
         let visit = q.visit(number);
-        if visit.fetch_requested || !visit.fetch_ready || visit.blocked || !self.is_resident(q.parent, visit.parent) {
+        if visit.fetch_queued || !visit.fetch_ready || visit.blocked || !self.is_resident(q.parent, visit.parent) {
             return;
         }
         let candidate = self.candidate(id, 1, visit.step, number, 0);
-        self.sequencers[id.at()].visit_mut(number).fetch_requested = true;
+        self.sequencers[id.at()].visit_mut(number).fetch_queued = true;
         self.s.candidates.push(candidate);
     }
 
@@ -274,6 +274,7 @@ impl Engine<'_> {
         self.generate_for(id, store);
         self.offer(store);
         // Drains of the visit had to wait for this (rule 18).
+        self.sequencers[id.at()].visit_mut(candidate.group).fetch_requested = true;
         for stream in 0..self.sequencers[id.at()].visit(candidate.group).streams.len() {
             self.consider_drain(id, candidate.group, stream as u32);
         }

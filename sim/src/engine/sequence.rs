@@ -331,6 +331,7 @@ impl Engine<'_> {
             parent: parent_ordinal,
             tile,
             fetch,
+            fetch_queued: false,
             fetch_requested: false,
             fetch_ready: false,
             blocked: previous_pending,

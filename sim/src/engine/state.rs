@@ -116,8 +116,6 @@ impl RelativeState for Store {
             arrived,
             slotted,
             done,
-            draining: _, // no fast-forward in a data check
-            drained,
             closing,
             offered,
             first,
@@ -129,9 +127,8 @@ impl RelativeState for Store {
         key.ordinal(*generated, *first);
         key.ordinal(*requested, *first);
         key.ordinal(*slotted, *first);
-        // Outputs do not count arrivals, operands no drains, and only PEs count what is done.
+        // Outputs do not count arrivals, and only PEs count what is done.
         if *tensor == Tensor::Outputs {
-            key.ordinal(*drained, *first);
             if pe.is_some() {
                 key.ordinal(*done, *first);
             }
@@ -215,6 +212,7 @@ impl RelativeState for Visit {
             tile,
             low: _,
             fetch,
+            fetch_queued,
             fetch_requested,
             fetch_ready,
             blocked,
@@ -229,7 +227,7 @@ impl RelativeState for Visit {
         key.word(tile.elements);
         key.word(fetch.map_or(u64::MAX, |(store, _)| u64::from(store.0)));
         key.word(fetch.map_or(u64::MAX, |(_, shape)| u64::from(shape.0)));
-        for flag in [*fetch_requested, *fetch_ready, *blocked, *first_written, *last] {
+        for flag in [*fetch_queued, *fetch_requested, *fetch_ready, *blocked, *first_written, *last] {
             key.flag(flag);
         }
         key.about(*unblocked_at);

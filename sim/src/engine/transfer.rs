@@ -229,6 +229,9 @@ impl Engine<'_> {
         let usable = store.free_slot();
         store.forget_released();
         if usable {
+            let (now, level) = (self.s.now, store.level);
+            let waited = StallReason::Slot { tensor: store.tensor, level };
+            store.record_mut(moved).timeline.until(now, waited);
             self.became_resident(id, moved);
         }
         self.offer(id);
@@ -236,11 +239,10 @@ impl Engine<'_> {
 
     /// A drain has left its members' read ports: their slots are free.
     pub(super) fn drain_left(&mut self, id: TransferId) {
-        let shape = self.s.transfers[id.at()].shape;
+        let (shape, visit) = (self.s.transfers[id.at()].shape, self.s.transfers[id.at()].group);
         for i in 0..self.s.shape(shape).stores.len() {
             let store = self.s.shape(shape).stores[i];
-            let ordinal = self.stores[store.at()].drained;
-            self.stores[store.at()].drained += 1;
+            let ordinal = self.stores[store.at()].ordinal_of_visit(visit);
             self.stores[store.at()].record_mut(ordinal).released = true;
             self.retire_content(store, ordinal);
             self.slot_freed(store);

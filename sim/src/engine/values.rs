@@ -236,12 +236,11 @@ impl Engine<'_> {
                 let mut sum: Option<Content> = None;
                 for member in members {
                     let store = &self.stores[member.at()];
-                    let content = content_of(store.record(store.draining));
+                    let content = content_of(store.record(store.ordinal_of_visit(t.group)));
                     match &mut sum {
                         None => sum = Some(content.clone()),
                         Some(sum) => add(sum, content),
                     }
-                    self.stores[member.at()].draining += 1;
                 }
                 sum.expect("a drain has members")
             }
