@@ -55,5 +55,8 @@ fn outcomes_are_equal_with_and_without() {
     }
     println!("{skipping} of {valid} cases skipped something");
     assert!(valid * 10 >= seeds().end * 9, "only {valid} stretched cases are valid");
-    assert!(skipping * 4 >= valid, "only {skipping} of {valid} cases skipped anything");
+    assert!(
+        skipping * 4 >= valid,
+        "only {skipping} of {valid} cases skipped anything"
+    );
 }

@@ -42,6 +42,8 @@ pub(crate) enum Event {
     Free(StoreId),
     /// A drain has left its members' read ports.
     DrainLeft(TransferId),
+    /// A sweep is due: the last one made an open possible.
+    Sweep,
     /// A PE has computed its step.
     BurstEnd(PeId),
     /// The last output of a store's oldest unfinished residency leaves the MAC pipeline.
@@ -240,6 +242,7 @@ impl Engine<'_> {
                     Event::Arrive(transfer) => self.arrive(transfer),
                     Event::Free(store) => self.free(store),
                     Event::DrainLeft(transfer) => self.drain_left(transfer),
+                    Event::Sweep => {}
                     Event::BurstEnd(pe) => self.burst_end(pe),
                     Event::Done(store) => self.done(store),
                 }

@@ -183,6 +183,7 @@ impl Engine<'_> {
                 Event::Head(t) => self.write_transfer(0, t, &mut key),
                 Event::Arrive(t) => self.write_transfer(1, t, &mut key),
                 Event::DrainLeft(t) => self.write_transfer(2, t, &mut key),
+                Event::Sweep => key.word(6),
                 Event::Free(StoreId(id)) => key.word(u64::from(id) << 3 | 3),
                 Event::BurstEnd(PeId(id)) => key.word(u64::from(id) << 3 | 4),
                 Event::Done(StoreId(id)) => key.word(u64::from(id) << 3 | 5),

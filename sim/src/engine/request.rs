@@ -155,6 +155,10 @@ impl Engine<'_> {
                 }
             }
         }
+        // What the requests made possible waits one cycle (rule 13).
+        if !self.s.openable.is_empty() {
+            self.s.wheel.push(self.s.now + 1, Event::Sweep);
+        }
     }
 
     /// Opens as many zero residencies of `store` as there are slots (rule 16).

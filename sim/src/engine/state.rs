@@ -227,7 +227,14 @@ impl RelativeState for Visit {
         key.word(tile.elements);
         key.word(fetch.map_or(u64::MAX, |(store, _)| u64::from(store.0)));
         key.word(fetch.map_or(u64::MAX, |(_, shape)| u64::from(shape.0)));
-        for flag in [*fetch_queued, *fetch_requested, *fetch_ready, *blocked, *first_written, *last] {
+        for flag in [
+            *fetch_queued,
+            *fetch_requested,
+            *fetch_ready,
+            *blocked,
+            *first_written,
+            *last,
+        ] {
             key.flag(flag);
         }
         key.about(*unblocked_at);

@@ -230,7 +230,10 @@ impl Engine<'_> {
         store.forget_released();
         if usable {
             let (now, level) = (self.s.now, store.level);
-            let waited = StallReason::Slot { tensor: store.tensor, level };
+            let waited = StallReason::Slot {
+                tensor: store.tensor,
+                level,
+            };
             store.record_mut(moved).timeline.until(now, waited);
             self.became_resident(id, moved);
         }
