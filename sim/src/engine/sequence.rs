@@ -372,10 +372,10 @@ impl Engine<'_> {
     /// The shape of `members`, built once. `slot` says where the same members stood last time.
     fn shape(&mut self, id: SequencerId, members: &[u32], down: bool, slot: usize) -> ShapeId {
         let q = &mut self.sequencers[id.at()];
-        if let Some((recent, shape)) = q.recent.get(slot) {
-            if recent == members {
-                return *shape;
-            }
+        if let Some((recent, shape)) = q.recent.get(slot)
+            && recent == members
+        {
+            return *shape;
         }
         let key = (down, members.to_vec());
         let shape = match q.shapes.get(&key) {

@@ -269,22 +269,20 @@ impl Engine<'_> {
         if let Some(payload) = &self.data().payloads[id.at()] {
             content.cells.copy_from_slice(&payload.cells);
         }
-        if halo {
-            if let Some(previous) = previous_content(&self.stores[store.at()], ordinal) {
-                let mut cells = std::mem::take(&mut content.cells);
-                previous.meet(&content, |i, here| {
-                    if let Some(here) = here {
-                        cells[i] = previous.cells[here];
-                    }
-                });
-                content.cells = cells;
-            }
+        if halo && let Some(previous) = previous_content(&self.stores[store.at()], ordinal) {
+            let mut cells = std::mem::take(&mut content.cells);
+            previous.meet(&content, |i, here| {
+                if let Some(here) = here {
+                    cells[i] = previous.cells[here];
+                }
+            });
+            content.cells = cells;
         }
-        *self.stores[store.at()]
+        **self.stores[store.at()]
             .record_mut(ordinal)
             .content
             .as_mut()
-            .expect("checked above") = Box::new(content);
+            .expect("checked above") = content;
     }
 
     /// A drain delivers its data to the parent's residency.
@@ -404,11 +402,11 @@ impl Engine<'_> {
                 }
             }
         }
-        *self.stores[outputs.0.at()]
+        **self.stores[outputs.0.at()]
             .record_mut(outputs.1)
             .content
             .as_mut()
-            .expect("cloned above") = Box::new(out);
+            .expect("cloned above") = out;
         if let Some(what) = missing {
             self.data().fault(|| format!("a PE computed without {what}"));
         }
@@ -493,10 +491,10 @@ fn content_of(record: &super::components::Record) -> &Content {
 /// Content of the residency before `ordinal`, in its slot or just out of it.
 fn previous_content(store: &super::components::Store, ordinal: u64) -> Option<&Content> {
     let previous = ordinal.checked_sub(1)?;
-    if previous >= store.first {
-        if let Some(content) = &store.record(previous).content {
-            return Some(content);
-        }
+    if previous >= store.first
+        && let Some(content) = &store.record(previous).content
+    {
+        return Some(content);
     }
     store
         .retained
