@@ -137,7 +137,7 @@ pub struct Layer {
     pub pads: [u64; 4],
     /// Cycles per frame of the engine.
     pub cycles: u64,
-    /// Cycles between two pixels that the reader takes.
+    /// Cycles per frame of the reader, spread over the pixels as the engine's are over the firings.
     pub read_cycles: u64,
     /// Pixels that the line buffer holds.
     pub buffer: u64,

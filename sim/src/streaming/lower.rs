@@ -47,64 +47,40 @@ pub struct DesignOutcome {
 /// The layer that a node is simulated as.
 fn layer(backend: &dyn Backend, node: &Node, folding: Folding) -> Layer {
     let (input, output) = (node.input, node.output);
+    let (read, fire) = backend.work(node, folding);
     let mut layer = Layer {
         input: (input.h, input.w),
         output: (output.h, output.w),
         kernel: (1, 1),
         stride: (1, 1),
         pads: [0; 4],
-        cycles: backend.latency(node, folding),
-        read_cycles: 1,
+        cycles: fire,
+        read_cycles: read,
         buffer: 1,
     };
-    let turns = |channels: u64| channels.div_ceil(folding.cin).max(1);
+    // FINN's streams carry a SIMD-th of a pixel per cycle; a maximum takes whole pixels.
+    if backend.name() == "finn" && !matches!(node.kind, NodeKind::MaxPool | NodeKind::Fork | NodeKind::Add) {
+        layer.read_cycles = node.size_in.div_ceil(folding.cin).min(fire);
+    }
     match node.kind {
-        NodeKind::Conv | NodeKind::Pool => {
+        NodeKind::Conv | NodeKind::Pool | NodeKind::Window | NodeKind::WindowDepthwise | NodeKind::MaxPool => {
             layer.kernel = node.kernel;
             layer.stride = node.stride;
-            layer.pads = node.pads;
-            // K−1 lines and K pixels in the line buffer, one pixel that enters.
-            layer.buffer = (node.kernel.0 - 1) * input.w + node.kernel.1 + 1;
-            if backend.name() == "fpgaconvnet" {
-                layer.read_cycles = turns(node.channels_in);
+            // FINN's windows have padded maps.
+            if matches!(node.kind, NodeKind::Conv | NodeKind::Pool) {
+                layer.pads = node.pads;
             }
-        }
-        NodeKind::Window | NodeKind::WindowDepthwise => {
-            layer.kernel = node.kernel;
-            layer.stride = node.stride;
             // K rows in use, as many as the stride in arrival.
             layer.buffer = (node.kernel.0 + node.stride.0) * input.w;
-            layer.read_cycles = turns(node.channels_in);
         }
-        NodeKind::MaxPool => {
-            layer.kernel = node.kernel;
-            layer.stride = node.stride;
-            layer.buffer = (node.kernel.0 - 1) * input.w + node.kernel.1 + 1;
-        }
-        NodeKind::Padding => {
-            layer.pads = node.pads;
-            layer.read_cycles = turns(node.channels_in);
-        }
+        NodeKind::Padding => layer.pads = node.pads,
         NodeKind::Fc | NodeKind::Mvau | NodeKind::Flatten if input.pixels() != output.pixels() => {
             // The whole map before the first output; while the last outputs are computed the next map may arrive.
             layer.kernel = (input.h, input.w);
             layer.buffer = 2 * input.pixels();
-            layer.read_cycles = if backend.name() == "hls4ml" {
-                1
-            } else {
-                turns(node.channels_in)
-            };
-        }
-        NodeKind::Fc | NodeKind::Mvau | NodeKind::Relu | NodeKind::Threshold | NodeKind::LabelSelect
-            if backend.name() != "hls4ml" =>
-        {
-            layer.read_cycles = turns(node.channels_in);
         }
         _ => {}
     }
-    // Reading never takes longer than the node's own model says, nor than its firings.
-    let pixels = input.pixels().max(1);
-    layer.read_cycles = layer.read_cycles.min((layer.cycles / pixels).max(1));
     layer
 }
 

@@ -85,18 +85,25 @@ impl Backend for FpgaConvNet {
         }
     }
 
-    fn latency(&self, node: &Node, Folding { cin, cout, k }: Folding) -> u64 {
+    fn latency(&self, node: &Node, folding: Folding) -> u64 {
+        let (read, fire) = self.work(node, folding);
+        read.max(fire)
+    }
+
+    fn work(&self, node: &Node, Folding { cin, cout, k }: Folding) -> (u64, u64) {
         match node.kind {
             NodeKind::Conv => {
-                let padded =
-                    (node.input.h + node.pads[0] + node.pads[2]) * (node.input.w + node.pads[1] + node.pads[3]);
+                let rows = node.input.h + node.pads[0] + node.pads[2];
+                let columns = node.input.w + node.pads[1] + node.pads[3];
                 let macs = node.output.size() * (node.channels_in / node.groups) * node.positions();
-                macs.div_ceil(cin * cout * k)
-                    .max((padded * node.channels_in).div_ceil(cin))
-                    .max(node.size_out.div_ceil(cout))
+                let fire = macs.div_ceil(cin * cout * k).max(node.size_out.div_ceil(cout));
+                ((rows * columns * node.channels_in).div_ceil(cin), fire)
             }
-            NodeKind::Fc => (node.size_in * node.channels_out).div_ceil(cin * cout),
-            _ => node.size_in.max(node.size_out).div_ceil(cin),
+            NodeKind::Fc => (
+                node.size_in.div_ceil(cin),
+                (node.size_in * node.channels_out).div_ceil(cin * cout),
+            ),
+            _ => (node.size_in.div_ceil(cin), node.size_out.div_ceil(cin)),
         }
     }
 

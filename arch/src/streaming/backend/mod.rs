@@ -79,6 +79,12 @@ pub trait Backend: Sync {
     /// Cycles per frame.
     fn latency(&self, node: &Node, folding: Folding) -> u64;
 
+    /// Cycles per frame in which the node reads and in which its engine fires; the latency is the larger of the two
+    /// where the node is built so that one can limit the other.
+    fn work(&self, node: &Node, folding: Folding) -> (u64, u64) {
+        (0, self.latency(node, folding))
+    }
+
     /// What the node spends.
     fn resources(&self, node: &Node, folding: Folding, coefficients: &Coefficients) -> Resources;
 

@@ -119,6 +119,13 @@ impl Layer {
         j / n * self.pixels() + u64::from(self.windows.keep[(j % n) as usize])
     }
 
+    /// Cycles of reading pixel p.
+    const fn read_duration(&self, p: u64) -> u64 {
+        let n = self.pixels();
+        let at = p % n;
+        (at + 1) * self.shape.read_cycles / n - at * self.shape.read_cycles / n
+    }
+
     /// Cycles of firing j.
     const fn duration(&self, j: u64) -> u64 {
         let n = self.firings();
@@ -206,8 +213,8 @@ impl Step for Layer {
                         self.readers[i].pixels.push_back(value);
                     }
                     io.take(i);
+                    self.readers[i].free = now + self.read_duration(self.readers[i].arrived);
                     self.readers[i].arrived += 1;
-                    self.readers[i].free = now + self.shape.read_cycles;
                 }
             }
         }
