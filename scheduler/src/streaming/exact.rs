@@ -26,6 +26,9 @@ impl Default for Exact {
     }
 }
 
+/// Nodes from which on a partition counts as long.
+const LONG: usize = 64;
+
 /// What is known of a partition.
 #[derive(Clone)]
 struct Known {
@@ -40,6 +43,12 @@ impl Exact {
     fn solve(&self, space: &Space<'_>, first: usize, last: usize, floor: u64, evaluations: &mut u64) -> Known {
         let partition = Partition::new(space, first, last);
         let candidates: Vec<u64> = partition.candidates().into_iter().filter(|&c| c >= floor).collect();
+        // Long pipelines keep fewer sums per node, so that the work stays a matter of seconds.
+        let limit = if last - first >= LONG {
+            self.limit / 64
+        } else {
+            self.limit
+        };
         let (mut low, mut high) = (0, candidates.len());
         let mut known = Known {
             bound: u64::MAX,
@@ -50,7 +59,7 @@ impl Exact {
         while low < high {
             let middle = low + (high - low) / 2;
             *evaluations += 1;
-            match partition.reach(candidates[middle], self.limit) {
+            match partition.reach(candidates[middle], limit) {
                 Reach::Yes(picks) => {
                     known.best = Some((candidates[middle], picks));
                     high = middle;
@@ -63,13 +72,19 @@ impl Exact {
                 }
             }
         }
+        if unknown_from.is_some()
+            && let Some(raised) = super::rule::raise(space, first, last, evaluations)
+            && known.best.as_ref().is_none_or(|b| raised.interval < b.0)
+        {
+            known.best = Some((raised.interval, raised.picks));
+        }
         if let Some(first_unknown) = unknown_from {
             // What is below the first unknown candidate may be proven out of reach by itself.
             let (mut low, mut high) = (0, first_unknown);
             while low < high {
                 let middle = low + (high - low) / 2;
                 *evaluations += 1;
-                if matches!(partition.reach(candidates[middle], self.limit), Reach::No) {
+                if matches!(partition.reach(candidates[middle], limit), Reach::No) {
                     low = middle + 1;
                 } else {
                     high = middle;
@@ -122,6 +137,9 @@ impl Optimiser for Exact {
                 }
             }
             if best[count].0.is_infinite() {
+                if known.values().any(|k| k.best.is_none() && k.bound != u64::MAX) {
+                    return Err(OptimiseError::NotFound(evaluations));
+                }
                 return Err(OptimiseError::Infeasible {
                     platform: space.platform.name.clone(),
                     shortages: space.shortages(),

@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 
 use super::space::Space;
 
+/// States that are followed; graphs with more open streams are left to the rule.
+const STATES: usize = 20_000;
+
 /// A run of nodes.
 pub(super) struct Partition<'s, 'a> {
     space: &'s Space<'a>,
@@ -199,6 +202,9 @@ impl<'s, 'a> Partition<'s, 'a> {
             if count == 0 {
                 return if complete { Reach::No } else { Reach::Unknown };
             }
+            if count > STATES {
+                return Reach::Unknown;
+            }
             let share = (limit / count).max(16);
             let mut kept: Vec<Label> = Vec::new();
             states = BTreeMap::new();
@@ -232,18 +238,10 @@ impl<'s, 'a> Partition<'s, 'a> {
         Reach::Yes(picks)
     }
 
-    /// The least of one resource that the nodes need, matching respected: the same programme with one number.
+    /// The least of one resource that the nodes need by themselves, matching left aside: no design needs less.
     pub(super) fn least(&self, resource: usize) -> u64 {
-        let cost = |node: usize, c: usize| self.space.choices[node][c].resources[resource];
-        #[allow(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss
-        )]
-        self.cheapest(u64::MAX, |node, c| cost(node, c) as f64)
-            .map_or(u64::MAX, |picks| {
-                (self.first..).zip(&picks).map(|(n, &c)| cost(n, c)).sum()
-            })
+        let least = |n: usize| self.space.choices[n].iter().map(|c| c.resources[resource]).min();
+        (self.first..=self.last).map(|n| least(n).unwrap_or(0)).sum()
     }
 
     /// The choice per node with the least sum of `cost`, every latency at most `interval`; capacities are ignored.
@@ -302,6 +300,12 @@ impl<'s, 'a> Partition<'s, 'a> {
             }
             let mut kept = Vec::with_capacity(next.len());
             states = BTreeMap::new();
+            if next.len() > STATES {
+                // The cheapest ones go on: no longer the least of all, still a design.
+                let mut sums: Vec<f64> = next.values().map(|v| v.0).collect();
+                let (_, &mut limit, _) = sums.select_nth_unstable_by(STATES, f64::total_cmp);
+                next.retain(|_, v| v.0 < limit);
+            }
             for (key, (sum, parent, choice)) in next {
                 #[allow(clippy::cast_possible_truncation)]
                 states.insert(key, (sum, kept.len() as u32));

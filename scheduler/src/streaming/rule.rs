@@ -25,9 +25,9 @@ const ROUNDS: usize = 12;
 
 /// A partition that the rule has worked on.
 #[derive(Clone)]
-struct Raised {
-    interval: u64,
-    picks: Vec<usize>,
+pub(super) struct Raised {
+    pub(super) interval: u64,
+    pub(super) picks: Vec<usize>,
     /// Memory-bound or fully unrolled: no faster on any device.
     saturated: bool,
 }
@@ -119,7 +119,7 @@ impl Optimiser for Rule {
 }
 
 /// Raises a partition as far as it goes.
-fn raise(space: &Space<'_>, first: usize, last: usize, evaluations: &mut u64) -> Option<Raised> {
+pub(super) fn raise(space: &Space<'_>, first: usize, last: usize, evaluations: &mut u64) -> Option<Raised> {
     let partition = Partition::new(space, first, last);
     let candidates = partition.candidates();
     let floor = space.bandwidth_floor(first, last);

@@ -232,7 +232,7 @@ impl<'a> Space<'a> {
         list
     }
 
-    /// The least of one resource that a run of nodes needs under all matching constraints.
+    /// The least of one resource that a run of nodes needs.
     fn least(&self, first: usize, last: usize, resource: usize) -> u64 {
         super::partition::Partition::new(self, first, last).least(resource)
     }
