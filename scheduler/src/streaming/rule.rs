@@ -180,8 +180,8 @@ fn fit(
         for (node, &c) in (first..).zip(&picks) {
             let choice = &space.choices[node][c];
             slowest = slowest.max(choice.latency);
-            for r in 0..4 {
-                sum[r] += choice.resources[r];
+            for (total, part) in sum.iter_mut().zip(choice.resources) {
+                *total += part;
             }
         }
         if (0..4).all(|r| sum[r] <= space.capacity[r]) {

@@ -72,7 +72,7 @@ impl Step for Padding {
         }
         let word = self.aside || arrives;
         let writes = load && (zero || word);
-        self.aside = word && !(writes && !zero);
+        self.aside = word && (zero || !writes);
         if writes {
             self.advance();
         }
