@@ -1,5 +1,8 @@
 //! Discrete-event, cycle-level simulation of a mapped layer.
 
+#[cfg(feature = "bench")]
+#[doc(hidden)]
+pub mod bench;
 mod cycle;
 mod engine;
 mod outcome;
@@ -76,6 +79,16 @@ pub fn simulate(
     mapping: &Mapping,
     options: Options,
 ) -> Result<Outcome, SimError> {
+    build(problem, arch, mapping, options)?.run(arch)
+}
+
+/// Checks the mapping and loads it into the machine.
+fn build(
+    problem: &Problem,
+    arch: &Accelerator,
+    mapping: &Mapping,
+    options: Options,
+) -> Result<engine::Built, SimError> {
     if arch.event_level() == 0 {
         return Err(SimError::Invalid(vec![
             "the PE level must not be the outermost level".into(),
@@ -85,5 +98,5 @@ pub fn simulate(
     if !violations.is_empty() {
         return Err(SimError::Invalid(violations.iter().map(ToString::to_string).collect()));
     }
-    engine::Built::new(problem, arch, mapping, options)?.run(arch)
+    engine::Built::new(problem, arch, mapping, options)
 }

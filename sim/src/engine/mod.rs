@@ -7,6 +7,8 @@ mod build;
 pub(crate) mod components;
 mod compute;
 mod deadlock;
+#[cfg(feature = "bench")]
+pub(crate) mod plain;
 mod recur;
 mod request;
 mod sequence;
@@ -125,15 +127,7 @@ impl<'a> System<'a> for Run {
             pes: pes.as_mut_slice(),
             s: shared.as_mut().expect("inserted when the world was built"),
         };
-        engine.start();
-        engine.run();
-        engine.s.last_arrival = engine.simulated(engine.s.last_arrival);
-        engine.s.now = engine.simulated(engine.s.now);
-        if engine.pes.iter().all(|pe| pe.cursor.finished) && engine.outputs_arrived() {
-            engine.s.values = engine.verdict();
-        } else {
-            engine.s.deadlock = Some(engine.chain_of_blame(&self.arch));
-        }
+        engine.run_to_end(&self.arch);
     }
 }
 
@@ -161,7 +155,11 @@ impl Built {
         let mut pes = self.world.write_component::<Pe>();
         let mut shared = self.world.write_resource::<Option<Shared>>();
         let s = shared.as_mut().expect("inserted when the world was built");
-        let (resources, pes) = (resources.as_mut_slice(), pes.as_mut_slice());
+        Self::reduce(resources.as_mut_slice(), pes.as_mut_slice(), s, arch)
+    }
+
+    /// Reduces the columns of a finished run to its outcome.
+    fn reduce(resources: &[Resource], pes: &[Pe], s: &mut Shared, arch: &Accelerator) -> Result<Outcome, SimError> {
         if let Some(chain) = s.deadlock.take() {
             return Err(SimError::Deadlock { cycle: s.now.0, chain });
         }
@@ -206,6 +204,19 @@ impl Built {
 }
 
 impl Engine<'_> {
+    /// Runs from the first request to the verdict.
+    fn run_to_end(&mut self, arch: &Accelerator) {
+        self.start();
+        self.run();
+        self.s.last_arrival = self.simulated(self.s.last_arrival);
+        self.s.now = self.simulated(self.s.now);
+        if self.pes.iter().all(|pe| pe.cursor.finished) && self.outputs_arrived() {
+            self.s.values = self.verdict();
+        } else {
+            self.s.deadlock = Some(self.chain_of_blame(arch));
+        }
+    }
+
     /// Generates the first residencies and makes the first requests, at cycle 0.
     fn start(&mut self) {
         self.load_values();
