@@ -255,8 +255,12 @@ impl Step for Layer {
         let frame = self.started / self.firings();
         key.push(self.started % self.firings());
         key.push(self.ends.map_or(u64::MAX, |e| e - now));
+        // A stride may leave the frame's last pixels unread when the next frame is due: the difference may be negative.
         for reader in &self.readers {
-            key.extend([reader.arrived - frame * pixels, reader.free.saturating_sub(now)]);
+            key.extend([
+                reader.arrived.wrapping_sub(frame * pixels),
+                reader.free.saturating_sub(now),
+            ]);
         }
         key.extend(self.writers.iter().map(|w| w.queued));
     }
