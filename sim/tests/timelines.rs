@@ -24,13 +24,17 @@ struct Timeline {
     reads: TensorMap<u64>,
 }
 
-fn check(name: &str) {
+fn load(name: &str) -> Timeline {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data/timelines")
         .join(name)
         .with_extension("ron");
     let text = std::fs::read_to_string(&path).unwrap();
-    let t: Timeline = ron::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    ron::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn check(name: &str) {
+    let t = load(name);
     assert!(t.arch.check().is_empty(), "{name}: {:?}", t.arch.check());
     let reads = |counts: &Counts| TensorMap::from_fn(|tensor: Tensor| counts.levels[0].tensors[tensor].reads);
     let expected = (t.cycles, t.busy, t.finished, t.reads);
@@ -78,4 +82,37 @@ timelines! {
     fifo
     no_fifo
     worked_example
+}
+
+#[test]
+fn the_picture_of_the_worked_example_has_the_occupancy_and_the_stalls_of_the_engine() {
+    let t = load("worked_example");
+    let e = simulate(&t.problem, &t.arch, &t.mapping, Options::default()).unwrap();
+    // Columns of the picture that are not dots.
+    let drawn = [
+        ("DRAM bank 0 port", 15),
+        ("DRAM network down", 11),
+        ("GB bank 0 write port", 7),
+        ("GB bank 0 read port", 8),
+        ("GB network down", 24),
+        ("GB network up", 8),
+        ("DRAM network up", 4),
+    ];
+    for (name, cycles) in drawn {
+        assert_eq!(e.occupancy[name], cycles, "{name}");
+    }
+    let stalled = |operand| {
+        let of = |(reason, cycles): (&StallReason, &u64)| (reason.operand() == Some(operand)).then_some(*cycles);
+        e.stall_cycles.iter().filter_map(of).sum::<u64>()
+    };
+    // PE 0 waits 4 cycles for inputs and 12 for weights, PE 1 2 and 16.
+    assert_eq!(
+        Tensor::ALL.map(stalled),
+        TensorMap::from_fn(|t| match t {
+            Tensor::Weights => 12 + 16,
+            Tensor::Inputs => 4 + 2,
+            Tensor::Outputs => 0,
+        })
+        .0
+    );
 }
