@@ -529,7 +529,8 @@ fn sequencer(
             let count = classes.len() as u32;
             Feed {
                 store: StoreId(first_child + (first_instance + i) as u32),
-                offset: DimMap::from_fn(|d| instance.base[d] - base[d]),
+                base: instance.base,
+                cursor: Cursor::new(&steps, instance.base, bounds),
                 class: *classes.entry(key).or_insert(count),
                 first_of_reduction: (p..c).all(|k| plan.children[k][path[k - p] as usize].first_of_reduction),
                 path,

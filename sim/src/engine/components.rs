@@ -296,12 +296,15 @@ impl Flow {
 #[derive(Debug, Clone)]
 pub(crate) struct Feed {
     pub(crate) store: StoreId,
-    pub(crate) offset: DimMap<u64>,
     /// Child index at every level from the parent's child level to its own.
     pub(crate) path: Vec<u32>,
     /// Equal for children that one transfer may serve (operands) or drain (outputs).
     pub(crate) class: u32,
     pub(crate) first_of_reduction: bool,
+    /// Where its own tile starts when the parent's starts at 0.
+    pub(crate) base: DimMap<u64>,
+    /// Its next step that exists, from the sequencer's step on: a child at the edge has fewer than its siblings.
+    pub(crate) cursor: Cursor,
     pub(crate) started: bool,
     /// Tile loaded first in the current residency, and where it starts.
     pub(crate) tile: Tile,
@@ -313,6 +316,18 @@ pub(crate) struct Feed {
     pub(crate) idle: bool,
     /// Lowest C, R and S of the parent's tile at the last step that existed for this child.
     pub(crate) reduction: [u64; 3],
+}
+
+impl Feed {
+    /// True if the child exists at the sequencer's step, whose rank this is.
+    #[inline]
+    pub(crate) fn exists_at(&self, rank: u64) -> bool {
+        debug_assert!(
+            self.cursor.finished || self.cursor.rank >= rank,
+            "a step of the child was passed over"
+        );
+        !self.cursor.finished && self.cursor.rank == rank
+    }
 }
 
 /// Generates the residencies of one tensor for all children of one parent store, in step order.

@@ -280,7 +280,21 @@ impl Engine<'_> {
             let has = q.steps.loops.len() > number;
             let moves = has && moved[at + number];
             sequencer_moved.push(moves);
-            at += q.cursor.indices.len() + 3 + 11 * q.feeds.len() + q.groups.len() + 9 * q.visits.len();
+            let depth = q.cursor.indices.len();
+            at += depth + 3;
+            let end = if moves {
+                self.end_of_loop(number, &q.cursor, q.level)
+            } else {
+                0
+            };
+            for feed in &q.feeds {
+                // A child that waits for a later turn of an outer loop must not be reached.
+                if moves && !moved[at + number] && !feed.cursor.finished && feed.cursor.rank < end {
+                    return 0;
+                }
+                at += depth + 11;
+            }
+            at += q.groups.len() + 9 * q.visits.len();
             if moves {
                 limit = limit.min(self.iterations_alike(number, &q.cursor, period));
             }
@@ -432,7 +446,13 @@ impl Engine<'_> {
                 continue;
             }
             q.cursor.refresh(&q.steps, &q.base);
-            for feed in q.feeds.iter_mut().filter(|f| f.started) {
+            for feed in &mut q.feeds {
+                if !feed.cursor.finished {
+                    feed.cursor.refresh(&q.steps, &feed.base);
+                }
+                if !feed.started {
+                    continue;
+                }
                 feed.tile = self.s.plan.tile_at(q.tensor, q.level, &feed.low);
             }
             for visit in &mut q.visits {

@@ -1,6 +1,6 @@
 //! Residencies, groups and visits, generated in step order as they are needed (rules 1, 3, 4, 5, 10, 17).
 
-use cyclonest_workloads::{Dim, DimMap, Tensor};
+use cyclonest_workloads::{Dim, Tensor};
 
 use super::Engine;
 use super::components::{DrainStream, Flow, Group, Record, SequencerId, ShapeId, StoreId, Visit};
@@ -23,10 +23,17 @@ impl Engine<'_> {
     /// Generates until `store` knows its next residency, or there is none.
     pub(super) fn generate_for(&mut self, sequencer: SequencerId, store: StoreId) {
         while self.stores[store.at()].generated == self.stores[store.at()].requested
-            && !self.sequencers[sequencer.at()].cursor.finished
+            && !self.has_no_more(sequencer, store)
         {
             self.generate_step(sequencer);
         }
+    }
+
+    /// True if no step is left at which a residency of `store` could begin. (Without this, a child at the edge
+    /// of the problem would drag its siblings' residencies out of the whole rest of the nest.)
+    fn has_no_more(&self, sequencer: SequencerId, store: StoreId) -> bool {
+        let q = &self.sequencers[sequencer.at()];
+        q.cursor.finished || q.feeds[self.stores[store.at()].child as usize].cursor.finished
     }
 
     /// Generates what begins at the sequencer's next step.
@@ -104,10 +111,11 @@ impl Engine<'_> {
         let at_pe = level == plan.pe_level;
         let mut groups: Vec<(Key, Vec<u32>)> = Vec::new();
         for (i, feed) in q.feeds.iter_mut().enumerate() {
-            let low = DimMap::from_fn(|d| q.cursor.low[d] + feed.offset[d]);
-            if Dim::ALL.iter().any(|&d| low[d] >= bounds[d]) {
+            if !feed.exists_at(rank) {
                 continue;
             }
+            let low = feed.cursor.low;
+            feed.cursor.advance(&q.steps, &bounds);
             let tile = plan.tile_at(tensor, level, &low);
             let store = &mut self.stores[feed.store.at()];
             let (overlap, new) = if q.flow == Flow::Stream {
@@ -215,13 +223,15 @@ impl Engine<'_> {
         let parent_fetched = q.parent_level > 0 && self.stores[q.parent.at()].record(parent_ordinal).fetched;
         let revisited = parent_fetched || reduction != q.parent_reduction;
         let mut visits: Vec<(Tile, Vec<u32>)> = Vec::new();
+        let mut ended = Vec::new();
         for i in 0..self.sequencers[id.at()].feeds.len() {
             let q = &mut self.sequencers[id.at()];
             let feed = &mut q.feeds[i];
-            let low = DimMap::from_fn(|d| q.cursor.low[d] + feed.offset[d]);
-            if Dim::ALL.iter().any(|&d| low[d] >= bounds[d]) {
+            if !feed.exists_at(rank) {
                 continue;
             }
+            let low = feed.cursor.low;
+            feed.cursor.advance(&q.steps, &bounds);
             let tile = self.s.plan.tile_at(tensor, level, &low);
             let begins = every_step || !feed.started || tile != feed.tile || parent_ordinal != feed.parent;
             if begins {
@@ -242,7 +252,11 @@ impl Engine<'_> {
                 };
                 visits[visit].1.push(i as u32);
             }
-            self.sequencers[id.at()].feeds[i].reduction = reduction;
+            let feed = &mut self.sequencers[id.at()].feeds[i];
+            feed.reduction = reduction;
+            if feed.cursor.finished {
+                ended.push(i);
+            }
         }
         let mut fresh = Vec::new();
         for (slot, (tile, members)) in visits.into_iter().enumerate() {
@@ -252,6 +266,10 @@ impl Engine<'_> {
                     .iter()
                     .map(|&m| self.sequencers[id.at()].feeds[m as usize].store),
             );
+        }
+        // These have seen their last step.
+        for feed in ended {
+            self.note_last(id, feed);
         }
         fresh
     }
@@ -280,9 +298,9 @@ impl Engine<'_> {
         for (stream, (_, members)) in classes.iter().enumerate() {
             for &m in members {
                 let q = &mut self.sequencers[id.at()];
-                let (level, cursor) = (q.level, q.cursor.low);
+                let level = q.level;
                 let feed = &mut q.feeds[m as usize];
-                let low = DimMap::from_fn(|d| cursor[d] + feed.offset[d]);
+                let low = feed.low;
                 feed.group = number;
                 let store = &mut self.stores[feed.store.at()];
                 store.records.push_back(Record {
@@ -320,10 +338,7 @@ impl Engine<'_> {
         if let Some(previous) = previous.filter(|_| previous_pending) {
             q.visits[previous].next = Some(number);
         }
-        let low = {
-            let feed = &q.feeds[members[0] as usize];
-            DimMap::from_fn(|d| q.cursor.low[d] + feed.offset[d])
-        };
+        let low = q.feeds[members[0] as usize].low;
         q.visits.push_back(Visit {
             level: q.level,
             step: rank,

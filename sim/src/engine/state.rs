@@ -262,7 +262,8 @@ impl RelativeState for Feed {
     fn write(&self, key: &mut Key) {
         let Feed {
             store: _,
-            offset: _,
+            base: _,
+            cursor,
             path: _,
             class: _,
             first_of_reduction: _,
@@ -274,6 +275,7 @@ impl RelativeState for Feed {
             idle,
             reduction: _,
         } = self;
+        cursor.write(key);
         key.flag(*started);
         key.flag(*idle);
         key.word(tile.elements);
@@ -284,6 +286,7 @@ impl RelativeState for Feed {
     }
 
     fn positions(&mut self, visit: Positions<'_>) {
+        self.cursor.positions(visit);
         for d in Dim::ALL {
             visit(Unit::Low(d), &mut self.low[d]);
         }
