@@ -1,9 +1,9 @@
 //! What taking away the multicast of weights costs: the table in `docs/timing.md`.
 //!
 //! The layers are convolutions of ResNet-50 with output rows and columns spread over 4×4 PEs, so that every PE
-//! needs the same weights. `cargo test -p cyclonest-sim --test multicast -- --nocapture` prints the table.
+//! needs the same weights. The rows of the table must be what comes out.
 
-use cyclonest_arch::{Accelerator, Mapping, bundled};
+use cyclonest_arch::{Accelerator, Mapping, Passes, bundled};
 use cyclonest_sim::{Options, Outcome, simulate};
 use cyclonest_workloads::{Problem, Tensor};
 
@@ -31,24 +31,39 @@ fn run(name: &str, machine: &Accelerator, level: usize, problem: &str, mapping: 
         unicast: run(&unicast),
         level,
     };
-    println!(
-        "| {name} | {} | {} | {} | {} | {} | {:.3} | {:.3} |",
-        weights(&pair.multicast, level),
-        pair.multicast.cycles,
-        weights(&pair.unicast, level),
-        pair.unicast.cycles,
-        words(&pair.unicast, level),
+    let row = format!(
+        "| {name} | {} × 16 | {} | {} | {} | {} | {:.3} | {:.3} |",
+        grouped(passes(&pair.multicast, level, 16).words),
+        grouped(pair.multicast.cycles),
+        grouped(passes(&pair.unicast, level, 1).words),
+        grouped(pair.unicast.cycles),
+        grouped(words(&pair.unicast, level)),
         pair.unicast.cycles as f64 / pair.multicast.cycles as f64,
         pair.unicast.cycles as f64 / words(&pair.unicast, level) as f64,
     );
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/timing.md");
+    let document = std::fs::read_to_string(document).unwrap();
+    assert!(document.lines().any(|line| line == row), "docs/timing.md lacks\n{row}");
     pair
 }
 
-/// Words of the weights × their multicast degree, for the table.
-fn weights(outcome: &Outcome, level: usize) -> String {
+/// What passes the network with weights for `degree` children.
+fn passes(outcome: &Outcome, level: usize, degree: u64) -> Passes {
     let down = &outcome.counts.levels[level].network[Tensor::Weights].down;
-    let all: Vec<String> = down.iter().map(|(d, p)| format!("{} × {d}", p.words)).collect();
-    all.join(", ")
+    down.get(&degree).copied().unwrap_or_default()
+}
+
+/// A number as the document writes it: 1,234,567.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
 }
 
 /// Cycles that everything that goes down the weights' channel occupies it. It is one word per cycle.
@@ -120,7 +135,7 @@ const CONV1: &str = "(bounds: { K: 64, C: 3, P: 112, Q: 112, R: 7, S: 7 }, strid
 
 #[test]
 fn a_network_bound_layer_takes_its_unicast_words_over_the_width() {
-    let pair = run("conv5 3×3, grid16", &grid16(), 0, CONV5,
+    let pair = run("conv5 3×3, grid16 | computing, then the network", &grid16(), 0, CONV5,
         "(bounds: { K: 512, C: 512, P: 7, Q: 7, R: 3, S: 3 }, levels: [
             (level: \"Buffer\", temporal: [(K, 256)], spatial: [(P, 4, X), (Q, 4, Y)], keeps: [Weights, Inputs, Outputs]),
             (level: \"PE\", temporal: [(C, 64), (R, 3), (S, 3), (K, 2), (P, 2), (Q, 2)], spatial: [(C, 8, X)],
@@ -131,7 +146,7 @@ fn a_network_bound_layer_takes_its_unicast_words_over_the_width() {
 
 #[test]
 fn a_compute_bound_layer_does_not_change() {
-    let pair = run("conv2 3×3, grid16", &grid16(), 0, CONV2,
+    let pair = run("conv2 3×3, grid16 | computing", &grid16(), 0, CONV2,
         "(bounds: { K: 64, C: 64, P: 56, Q: 56, R: 3, S: 3 }, levels: [
             (level: \"Buffer\", temporal: [(K, 16)], spatial: [(P, 4, X), (Q, 4, Y)], keeps: [Weights, Inputs, Outputs]),
             (level: \"PE\", temporal: [(C, 8), (R, 3), (S, 3), (K, 4), (P, 14), (Q, 14)], spatial: [(C, 8, X)],
@@ -146,7 +161,7 @@ fn a_compute_bound_layer_does_not_change() {
 #[test]
 fn on_simba_a_network_bound_layer_takes_its_unicast_words_over_the_width() {
     let pair = run(
-        "conv5 3×3, simba",
+        "conv5 3×3, simba | the network",
         &bundled::load("simba").unwrap(),
         1,
         CONV5,
@@ -165,7 +180,7 @@ fn on_simba_a_network_bound_layer_takes_its_unicast_words_over_the_width() {
 #[test]
 fn on_simba_a_layer_that_its_inputs_limit_pays_for_its_first_weights_only() {
     let pair = run(
-        "conv1 7×7, simba",
+        "conv1 7×7, simba | its inputs",
         &bundled::load("simba").unwrap(),
         1,
         CONV1,
