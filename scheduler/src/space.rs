@@ -179,7 +179,7 @@ impl<'a> Space<'a> {
     }
 
     /// True if no output is left and revisited inside a burst (rule 7).
-    fn finishes_outputs(&self, point: &Point) -> bool {
+    pub(crate) fn finishes_outputs(&self, point: &Point) -> bool {
         let mut reducing = false;
         for level in self.event..self.sums_at(&point.keeps) {
             for dim in point.order[level] {

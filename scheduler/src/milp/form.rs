@@ -54,6 +54,17 @@ pub(crate) struct Factor {
     pub(crate) counts: Vec<(Slot, Var)>,
 }
 
+/// A bank and the ways to share it.
+#[derive(Debug, Clone, PartialEq)]
+struct Shared {
+    level: usize,
+    kept: Vec<Tensor>,
+    /// log₂ of the elements of each tensor's tile, per way.
+    rooms: Vec<Vec<f64>>,
+    /// 1 for the way that is taken.
+    chosen: Vec<Var>,
+}
+
 /// The program of a space and what its variables mean.
 #[derive(Debug, Clone)]
 pub(crate) struct Form<'a> {
@@ -70,6 +81,8 @@ pub(crate) struct Form<'a> {
     changes: BTreeMap<(Tensor, usize), Var>,
     /// 1 if sums leave a level unfinished.
     partial: BTreeMap<usize, Var>,
+    /// How the banks are shared.
+    banks: Vec<Shared>,
     /// log₂ of rows and columns of the input tile, per level.
     heights: Vec<Option<[Linear; 2]>>,
 }
@@ -133,6 +146,7 @@ impl<'a> Form<'a> {
             skips: BTreeMap::new(),
             changes: BTreeMap::new(),
             partial: BTreeMap::new(),
+            banks: Vec::new(),
             heights: vec![None; levels],
         };
         form.place(&formulation.bounds);
@@ -346,6 +360,12 @@ impl<'a> Form<'a> {
                     }
                     self.program.at_most(self.tile(tensor, level), &room);
                 }
+                self.banks.push(Shared {
+                    level,
+                    kept,
+                    rooms: possible,
+                    chosen,
+                });
             }
         }
     }
@@ -602,64 +622,86 @@ fn divisors(n: u64) -> Vec<u64> {
     divisors
 }
 
-#[cfg(test)]
 impl Form<'_> {
-    /// True if some way to share the banks that the program knows holds the tiles of `point`.
+    /// True if the program admits `point`: meshes, rule 7, and some way to share every bank.
     pub(crate) fn admits(&self, point: &Point) -> bool {
+        self.space.meshes_hold(point) && self.space.finishes_outputs(point) && self.shares_of(point).is_some()
+    }
+
+    /// For every shared or split bank the first way to share it that holds the tiles of `point`.
+    fn shares_of(&self, point: &Point) -> Option<Vec<usize>> {
         let space = self.space;
-        let mut extents = DimMap::ones();
+        let mut extents = vec![DimMap::ones(); point.trips.len() + 1];
         for level in (0..point.trips.len()).rev() {
-            extents = DimMap::from_fn(|dim| {
-                u64::wrapping_mul(
-                    extents[dim],
-                    point.trips[level][dim] * point.fan[level][0][dim] * point.fan[level][1][dim],
-                )
+            extents[level] = DimMap::from_fn(|dim| {
+                let own = point.trips[level][dim] * point.fan[level][0][dim] * point.fan[level][1][dim];
+                u64::saturating_mul(extents[level + 1][dim], own)
             });
-            if level == 0 {
-                break;
-            }
-            for bank in &space.arch.levels[level].banks {
-                let words = bank.size.words();
-                let Some(size) = words.or(bank.size.bits()) else {
-                    continue;
-                };
-                let kept: Vec<Tensor> = bank.holds.iter().collect();
-                let splits: Vec<Vec<f64>> = match kept.len() {
-                    1 => vec![vec![1.0]],
-                    2 => HALVES.iter().map(|s| s.to_vec()).collect(),
-                    _ => THIRDS.iter().map(|s| s.to_vec()).collect(),
-                };
-                let holds = |split: &Vec<f64>| {
-                    kept.iter().zip(split).all(|(&tensor, part)| {
-                        let unit = if words.is_some() {
-                            1
-                        } else {
-                            space.arch.bits(tensor, tensor == Tensor::Outputs)
-                        };
-                        let room = size as f64 * part / (bank.slots_of(tensor) * unit) as f64;
-                        let (s, d) = (space.problem.stride, space.problem.dilation);
-                        let tile = match tensor {
-                            Tensor::Inputs => {
-                                extents[Dim::N]
-                                    * extents[Dim::G]
-                                    * extents[Dim::C]
-                                    * halo::rows(extents[Dim::P], extents[Dim::R], s.0, d.0)
-                                    * halo::rows(extents[Dim::Q], extents[Dim::S], s.1, d.1)
-                            }
-                            _ => extents
-                                .iter()
-                                .filter(|&(dim, _)| tensor.is_relevant(dim))
-                                .map(|(_, &e)| e)
-                                .product(),
-                        };
-                        room >= 1.0 && tile as f64 <= room * (1.0 + 1e-6)
-                    })
-                };
-                if !splits.iter().any(holds) {
-                    return false;
+        }
+        let tile = |tensor: Tensor, level: usize| {
+            let (e, stride, dilation) = (&extents[level], space.problem.stride, space.problem.dilation);
+            match tensor {
+                Tensor::Inputs => {
+                    log(e[Dim::N])
+                        + log(e[Dim::G])
+                        + log(e[Dim::C])
+                        + log(halo::rows(e[Dim::P], e[Dim::R], stride.0, dilation.0))
+                        + log(halo::rows(e[Dim::Q], e[Dim::S], stride.1, dilation.1))
                 }
+                _ => e
+                    .iter()
+                    .filter(|&(dim, _)| tensor.is_relevant(dim))
+                    .map(|(_, &e)| log(e))
+                    .sum(),
+            }
+        };
+        let holds = |bank: &Shared, rooms: &Vec<f64>| {
+            let kept = bank.kept.iter().zip(rooms);
+            kept.into_iter()
+                .all(|(&tensor, room)| tile(tensor, bank.level) <= room + EPSILON)
+        };
+        self.banks
+            .iter()
+            .map(|bank| bank.rooms.iter().position(|rooms| holds(bank, rooms)))
+            .collect()
+    }
+
+    /// Values of all integers of the program for `point`; `None` if it does not admit it.
+    pub(crate) fn integers(&self, point: &Point) -> Option<Vec<(Var, f64)>> {
+        let mut values = Vec::new();
+        for factor in &self.factors {
+            for &(slot, var) in &factor.counts {
+                let mut trips = match slot {
+                    Slot::Temporal(level) => point.trips[level][factor.dim],
+                    Slot::Spatial(level, axis) => point.fan[level][axis][factor.dim],
+                };
+                let mut count = 0;
+                while trips.is_multiple_of(factor.prime) {
+                    trips /= factor.prime;
+                    count += 1;
+                }
+                values.push((var, f64::from(count)));
             }
         }
-        true
+        for (orders, order) in self.orders.iter().zip(&point.order) {
+            let innermost = CLASSES.iter().position(|class| class.contains(&order[7])).unwrap_or(2);
+            let chosen = orders.iter().enumerate();
+            values.extend(chosen.map(|(class, &var)| (var, f64::from(u8::from(class == innermost)))));
+        }
+        for (&(tensor, level), &var) in &self.changes {
+            let changes = point.trips[level]
+                .iter()
+                .any(|(dim, &trips)| trips > 1 && !CLASSES[tensor as usize].contains(&dim));
+            values.push((var, f64::from(u8::from(changes))));
+        }
+        for (&child, &var) in &self.partial {
+            let reducing = super::measure::leaves_sums(self.space, point, child);
+            values.push((var, f64::from(u8::from(reducing))));
+        }
+        for (bank, chosen) in self.banks.iter().zip(self.shares_of(point)?) {
+            let ways = bank.chosen.iter().enumerate();
+            values.extend(ways.map(|(way, &var)| (var, f64::from(u8::from(way == chosen)))));
+        }
+        Some(values)
     }
 }

@@ -103,6 +103,11 @@ pub(crate) fn measure(
     }
 }
 
+/// True if sums leave `child` unfinished.
+pub(crate) fn leaves_sums(space: &Space<'_>, point: &Point, child: usize) -> bool {
+    Nest { space, point }.visits(Tensor::Outputs, child).1
+}
+
 struct Nest<'a> {
     space: &'a Space<'a>,
     point: &'a Point,

@@ -12,13 +12,18 @@
 //!
 //! Logarithms cannot express remainders, nor what a schedule waits for at its start and its end. Two steps follow under
 //! the oracle: among the neighbours of the solution that the program finds equally good, the best is taken (a
-//! descent over ties); then, within the budget of evaluations, a descent over all neighbours, imperfect factors and
-//! bypasses included. A budget of 0 leaves the solution of the program with its ties broken.
+//! descent over ties); then, within the budget of evaluations, iterated descents over all neighbours, imperfect factors
+//! and bypasses included, that begin there and at the solutions under two other weightings (more on compute, more on
+//! traffic). A budget of 0 leaves the solution of the program with its ties broken. What is proven is proven of the
+//! program, not of what the descents make of it.
+//!
+//! Branch and bound begins with the solution of a local search over single factors ([`start`]).
 
 mod form;
 mod halo;
 mod measure;
 mod program;
+mod start;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -33,7 +38,7 @@ use self::form::{Form, Formulation, padded_bounds};
 use self::measure::measure;
 use self::program::Solved;
 use self::terms::Inventory;
-use crate::descent::descend;
+use crate::descent::{descend, iterate};
 use crate::judge::Judge;
 use crate::space::{Point, Space};
 use crate::{Proof, Request, ScheduleError, Scheduled, Scheduler};
@@ -47,7 +52,7 @@ const SLACK: f64 = 0.02;
 /// Evaluations spent on ties.
 const TIES: u64 = 200;
 /// Evaluations of the descent, if the request names no budget.
-const BUDGET: u64 = 3_000;
+const BUDGET: u64 = 6_000;
 
 /// The scheduler.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +61,7 @@ pub struct Milp {
     weights: Weights,
     /// Evaluations of the descent, if the request names no budget.
     budget: u64,
+    /// Branch-and-bound nodes of a solve.
     nodes: u64,
 }
 
@@ -82,18 +88,27 @@ impl Milp {
         }
     }
 
-    fn solve(&self, request: &Request<'_>, space: &Space<'_>) -> Result<(Point, Solved, Inventory), ScheduleError> {
-        let inventory = Inventory::new(space.arch, &space.holds);
+    /// Solves the program under `weights`.
+    fn solve(
+        &self,
+        request: &Request<'_>,
+        space: &Space<'_>,
+        inventory: &Inventory,
+        weights: &Weights,
+    ) -> Result<(Point, Solved), ScheduleError> {
+        let bounds = padded_bounds(space);
         let formulation = Formulation {
-            inventory: &inventory,
-            weights: &self.weights,
+            inventory,
+            weights,
             objective: request.objective,
-            bounds: padded_bounds(space),
+            bounds,
             slack: SLACK,
         };
         let form = Form::new(space, &formulation);
-        match form.program.solve(self.nodes, GAP) {
-            Ok(Some(solved)) => Ok((form.point(&solved.values), solved, inventory)),
+        let start = start::start(space, &form, inventory, weights, request.objective, &bounds);
+        let integers = start.and_then(|point| form.integers(&point)).unwrap_or_default();
+        match form.program.solve(self.nodes, GAP, &integers) {
+            Ok(Some(solved)) => Ok((form.point(&solved.values), solved)),
             Ok(None) => Err(ScheduleError::Infeasible(
                 "no way to place the factors satisfies the program".into(),
             )),
@@ -109,18 +124,17 @@ impl Scheduler for Milp {
 
     fn schedule(&self, request: &Request<'_>) -> Result<Scheduled, ScheduleError> {
         let space = Space::new(request.problem, request.arch);
-        let (mut point, solved, inventory) = self.solve(request, &space)?;
+        let inventory = Inventory::new(space.arch, &space.holds);
         let mut judge = Judge::new(request);
-        let objective = |point: &Point| measure(&space, &inventory, &self.weights, request.objective, point).objective;
-        let optimum = objective(&point);
-        let covered = covers(&point);
-        descend(&space, &mut judge, &mut point, TIES, request.seed, |tie| {
-            tie.keeps == space.holds && covers(tie) == covered && objective(tie) <= optimum + GAP / 10.0
-        });
+        let (point, solved) = self.solve(request, &space, &inventory, &self.weights)?;
+        let mut starts = vec![self.best_tie(request, &space, &inventory, &mut judge, point)];
         let budget = request.budget.unwrap_or(self.budget);
         if budget > 0 {
+            for weights in [Weights::compute(), Weights::traffic()] {
+                starts.push(self.solve(request, &space, &inventory, &weights)?.0);
+            }
             let spent = judge.evaluations;
-            descend(&space, &mut judge, &mut point, spent + budget, request.seed, |_| true);
+            iterate(&space, &mut judge, &starts, spent + budget, request.seed);
         }
         let mut scheduled = judge.finish()?;
         scheduled.proof = Some(Proof {
@@ -130,6 +144,25 @@ impl Scheduler for Milp {
             nodes: solved.nodes,
         });
         Ok(scheduled)
+    }
+}
+
+impl Milp {
+    /// The best of the points that the program finds as good as `point`, as far as a descent over them gets.
+    fn best_tie(
+        &self,
+        request: &Request<'_>,
+        space: &Space<'_>,
+        inventory: &Inventory,
+        judge: &mut Judge<'_>,
+        mut point: Point,
+    ) -> Point {
+        let objective = |point: &Point| measure(space, inventory, &self.weights, request.objective, point).objective;
+        let (optimum, covered) = (objective(&point), covers(&point));
+        descend(space, judge, &mut point, TIES, request.seed, |tie| {
+            tie.keeps == space.holds && covers(tie) == covered && objective(tie) <= optimum + GAP / 10.0
+        });
+        point
     }
 }
 

@@ -114,8 +114,9 @@ impl Program {
     }
 
     /// The best solution within `nodes` branch-and-bound nodes, or one within the absolute gap of the optimum;
-    /// `None` if there is none, an error if the nodes did not suffice to find one.
-    pub(crate) fn solve(&self, nodes: u64, absolute_gap: f64) -> Result<Option<Solved>, String> {
+    /// `None` if there is none, an error if the nodes did not suffice to find one. `start` may give the integers of a
+    /// solution to begin with.
+    pub(crate) fn solve(&self, nodes: u64, absolute_gap: f64, start: &[(Var, f64)]) -> Result<Option<Solved>, String> {
         let mut set = variables!();
         let vars: Vec<Variable> = self
             .variables
@@ -142,6 +143,12 @@ impl Program {
         options.node_limit = Some(nodes);
         // The objective is a sum of logarithms, far below 64: an absolute gap in relative terms.
         options.mip_gap = absolute_gap / 64.0;
+        if !start.is_empty() {
+            // A handle is the position of a variable: a second problem with as many variables hands out the same.
+            let mut handles = ::microlp::Problem::new(::microlp::OptimizationDirection::Minimize);
+            let handles: Vec<_> = vars.iter().map(|_| handles.add_var(0.0, (0.0, 0.0))).collect();
+            options.warm_start = Some(start.iter().map(|&(v, value)| (handles[v], value)).collect());
+        }
         let outcome = match model.as_inner().solve_with(options) {
             Ok(outcome) => outcome,
             Err(::microlp::Error::Infeasible) => return Ok(None),
@@ -190,7 +197,7 @@ mod tests {
                 constant: 10.0,
             },
         );
-        let solved = program.solve(1000, 1e-6).expect("solved").expect("feasible");
+        let solved = program.solve(1000, 1e-6, &[]).expect("solved").expect("feasible");
         assert_eq!(solved.values, [0.0, 1.0, 2.0]);
         assert!((solved.objective + 100.0).abs() < 1e-6 && solved.objective - solved.bound < 1e-6);
     }
@@ -202,6 +209,6 @@ mod tests {
         let mut twice = Linear::default();
         twice.plus(2.0, x);
         program.equal(twice, 1.0);
-        assert_eq!(program.solve(1000, 1e-6), Ok(None));
+        assert_eq!(program.solve(1000, 1e-6, &[]), Ok(None));
     }
 }

@@ -38,6 +38,22 @@ impl Default for Weights {
 }
 
 impl Weights {
+    /// The bottleneck with more weight on keeping every lane busy.
+    pub(crate) fn compute() -> Self {
+        Weights {
+            compute: 0.5,
+            ..Weights::default()
+        }
+    }
+
+    /// The bottleneck with more weight on moving little.
+    pub(crate) fn traffic() -> Self {
+        Weights {
+            traffic: 0.2,
+            ..Weights::default()
+        }
+    }
+
     /// The constants in CoSA's code: 10·Comp − 0.1·Util + 1·Traf, without a bottleneck.
     #[must_use]
     pub fn cosa() -> Self {
