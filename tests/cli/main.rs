@@ -3,6 +3,7 @@
 mod broken;
 mod names;
 mod readme;
+mod schedule;
 mod show;
 mod simulate;
 mod validate;

@@ -83,6 +83,8 @@ pub(crate) struct Form<'a> {
     partial: BTreeMap<usize, Var>,
     /// How the banks are shared.
     banks: Vec<Shared>,
+    /// The planes of input tile heights: rows, columns.
+    planes: [Vec<halo::Plane>; 2],
     /// log₂ of rows and columns of the input tile, per level.
     heights: Vec<Option<[Linear; 2]>>,
 }
@@ -147,6 +149,7 @@ impl<'a> Form<'a> {
             changes: BTreeMap::new(),
             partial: BTreeMap::new(),
             banks: Vec::new(),
+            planes: [Vec::new(), Vec::new()],
             heights: vec![None; levels],
         };
         form.place(&formulation.bounds);
@@ -267,20 +270,23 @@ impl<'a> Form<'a> {
             (Dim::P, Dim::R, problem.stride.0, problem.dilation.0),
             (Dim::Q, Dim::S, problem.stride.1, problem.dilation.1),
         ];
+        self.planes = axes.map(|(windows, taps, stride, dilation)| {
+            let (p, r) = (formulation.bounds[windows], formulation.bounds[taps]);
+            halo::planes(&divisors(p), &divisors(r), stride, dilation, formulation.slack)
+        });
         for level in 0..self.space.arch.levels.len() {
             if !self.space.holds[level].contains(Tensor::Inputs) {
                 continue;
             }
-            let heights = axes.map(|(windows, taps, stride, dilation)| {
-                let (p, r) = (formulation.bounds[windows], formulation.bounds[taps]);
-                let planes = halo::planes(&divisors(p), &divisors(r), stride, dilation, formulation.slack);
+            let heights = [0, 1].map(|axis| {
+                let (windows, taps, ..) = axes[axis];
                 let height = |plane: &halo::Plane| {
                     let mut height = constant(plane.constant);
                     height.add(plane.windows, &self.inside(level, |d| d == windows));
                     height.add(plane.taps, &self.inside(level, |d| d == taps));
                     height
                 };
-                let heights: Vec<Linear> = planes.iter().map(height).collect();
+                let heights: Vec<Linear> = self.planes[axis].iter().map(height).collect();
                 if let [height] = &heights[..] {
                     return height.clone();
                 }
@@ -630,7 +636,6 @@ impl Form<'_> {
 
     /// For every shared or split bank the first way to share it that holds the tiles of `point`.
     fn shares_of(&self, point: &Point) -> Option<Vec<usize>> {
-        let space = self.space;
         let mut extents = vec![DimMap::ones(); point.trips.len() + 1];
         for level in (0..point.trips.len()).rev() {
             extents[level] = DimMap::from_fn(|dim| {
@@ -639,14 +644,15 @@ impl Form<'_> {
             });
         }
         let tile = |tensor: Tensor, level: usize| {
-            let (e, stride, dilation) = (&extents[level], space.problem.stride, space.problem.dilation);
+            let e = &extents[level];
+            let height = |axis: usize, windows: Dim, taps: Dim| {
+                let planes = self.planes[axis].iter().map(|plane| plane.at(e[windows], e[taps]));
+                planes.fold(f64::NEG_INFINITY, f64::max)
+            };
             match tensor {
                 Tensor::Inputs => {
-                    log(e[Dim::N])
-                        + log(e[Dim::G])
-                        + log(e[Dim::C])
-                        + log(halo::rows(e[Dim::P], e[Dim::R], stride.0, dilation.0))
-                        + log(halo::rows(e[Dim::Q], e[Dim::S], stride.1, dilation.1))
+                    let plain = log(e[Dim::N]) + log(e[Dim::G]) + log(e[Dim::C]);
+                    plain + height(0, Dim::P, Dim::R) + height(1, Dim::Q, Dim::S)
                 }
                 _ => e
                     .iter()

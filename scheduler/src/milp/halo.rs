@@ -14,7 +14,8 @@ pub(crate) struct Plane {
 }
 
 impl Plane {
-    fn at(&self, p: u64, r: u64) -> f64 {
+    /// The plane at `p` windows of `r` taps.
+    pub(crate) fn at(&self, p: u64, r: u64) -> f64 {
         self.windows * log(p) + self.taps * log(r) + self.constant
     }
 }

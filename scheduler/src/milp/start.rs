@@ -42,9 +42,20 @@ pub(super) fn start(
         }
         match better {
             Some((found, moved)) => (best, point) = (found, moved),
-            None => return Some(point),
+            None => return Some(canonical(space, point)),
         }
     }
+}
+
+/// The same point as the program writes it: of equal axes, X has more on it.
+fn canonical(space: &Space<'_>, mut point: Point) -> Point {
+    for (fan, [x, y]) in point.fan.iter_mut().zip(&space.meshes) {
+        let used = |axis: usize| fan[axis].0.iter().product::<u64>();
+        if x.extent == y.extent && x.allowed == y.allowed && used(1) > used(0) {
+            fan.swap(0, 1);
+        }
+    }
+    point
 }
 
 /// One factor in another slot; two factors of a dimension moved together; another class innermost.
@@ -80,6 +91,17 @@ fn neighbours(space: &Space<'_>, form: &Form<'_>, point: &Point) -> Vec<Point> {
                 let mut moved = point.clone();
                 moved.order[level] = order;
                 all.push(moved);
+            }
+        }
+    }
+    // Inside a burst, reductions stand innermost where there are any (rule 7).
+    for moved in &mut all {
+        for level in space.event..space.sums_at(&space.holds) {
+            let reduces = moved.trips[level]
+                .iter()
+                .any(|(dim, &trips)| trips > 1 && dim.is_reduction());
+            if reduces {
+                moved.order[level] = order(2);
             }
         }
     }

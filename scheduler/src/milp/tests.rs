@@ -174,3 +174,42 @@ fn factors_have_slots_at_every_level_and_axis_that_allows_them() {
     let (integers, rows) = form.program.size();
     assert!(integers < 120 && rows < 250, "{integers} integers, {rows} rows");
 }
+
+#[test]
+fn the_solution_to_begin_with_is_one_of_the_program() {
+    for name in ["simba", "nvdla_like", "small3"] {
+        let arch = bundled::load(name).expect("bundled");
+        for (bounds, stride) in [
+            ([1, 1, 64, 3, 112, 112, 7, 7], 2),
+            ([1, 1, 96, 3, 55, 55, 11, 11], 4),
+            ([1, 1, 512, 512, 7, 7, 3, 3], 1),
+            ([1, 32, 1, 1, 28, 28, 3, 3], 1),
+        ] {
+            let mut problem = Problem::new(DimMap(bounds));
+            problem.stride = Pair(stride, stride);
+            let space = Space::new(&problem, &arch);
+            let inventory = Inventory::new(&arch, &space.holds);
+            let weights = Weights::default();
+            let bounds = super::form::padded_bounds(&space);
+            let formulation = Formulation {
+                inventory: &inventory,
+                weights: &weights,
+                objective: Objective::Cycles,
+                bounds,
+                slack: 0.02,
+            };
+            let form = Form::new(&space, &formulation);
+            let start =
+                super::start::start(&space, &form, &inventory, &weights, Objective::Cycles, &bounds).expect("a start");
+            let integers = form.integers(&start).expect("admitted");
+            let begun = form.program.solve(1, 1e-3, &integers);
+            let begun = begun.expect("the start is a solution").expect("feasible");
+            let own = measure(&space, &inventory, &weights, Objective::Cycles, &start).objective;
+            assert!(
+                begun.objective <= own + 0.5,
+                "{name} {bounds:?}: {} after {own}",
+                begun.objective
+            );
+        }
+    }
+}
