@@ -381,6 +381,7 @@ pub(crate) fn world(
         idle_transfers: Vec::new(),
         wheel: Wheel::new(),
         now: Cycle(0),
+        scratch: Default::default(),
         candidates: Vec::new(),
         openable: std::collections::BinaryHeap::new(),
         ready_pes: Vec::new(),
@@ -566,7 +567,7 @@ fn sequencer(
         groups: VecDeque::new(),
         visits: VecDeque::new(),
         shapes: HashMap::new(),
-        recent: Vec::new(),
+        recent: Default::default(),
     }
 }
 

@@ -358,7 +358,8 @@ pub(crate) struct Sequencer {
     pub(crate) visits: VecDeque<Visit>,
     // cache
     pub(crate) shapes: HashMap<(bool, Vec<u32>), ShapeId>,
-    pub(crate) recent: Vec<(Vec<u32>, ShapeId)>,
+    /// Shapes of the last step's groups by their place: up and down.
+    pub(crate) recent: [Vec<(Vec<u32>, ShapeId)>; 2],
 }
 
 impl Component for Sequencer {

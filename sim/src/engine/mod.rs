@@ -74,6 +74,7 @@ pub(crate) struct Shared {
     pub(crate) idle_transfers: Vec<TransferId>,
     pub(crate) wheel: Wheel<Event>,
     pub(crate) now: Cycle,
+    pub(crate) scratch: sequence::Scratch,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) openable: BinaryHeap<Reverse<(usize, StoreId)>>,
     pub(crate) ready_pes: Vec<PeId>,

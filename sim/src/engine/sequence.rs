@@ -10,11 +10,20 @@ use crate::plan::Tile;
 
 /// What members of one transfer have in common (rule 10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Key {
+pub(super) struct Key {
     class: u32,
     tile: Tile,
     overlap: Tile,
     new: u64,
+}
+
+/// Lists that a step fills, kept for their memory.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    groups: Vec<(Key, Vec<u32>)>,
+    visits: Vec<(Tile, Vec<u32>)>,
+    ended: Vec<usize>,
+    fresh: Vec<StoreId>,
 }
 
 const REDUCTION: [Dim; 3] = [Dim::C, Dim::R, Dim::S];
@@ -63,11 +72,12 @@ impl Engine<'_> {
             }
             self.close(parent, ordinal);
         }
-        for store in fresh {
+        for &store in &fresh {
             if self.stores[store.at()].generated - 1 == self.stores[store.at()].requested {
                 self.offer(store);
             }
         }
+        self.s.scratch.fresh = fresh;
     }
 
     /// Finds the parent's residency at the sequencer's step.
@@ -104,12 +114,12 @@ impl Engine<'_> {
 
     /// Operands whose residency begins at this step; the stores that got one.
     fn operands_begin(&mut self, id: SequencerId) -> Vec<StoreId> {
-        let plan = &mut self.s.plan;
         let q = &mut self.sequencers[id.at()];
-        let bounds = plan.problem.bounds;
+        let bounds = self.s.plan.problem.bounds;
         let (tensor, level, rank) = (q.tensor, q.level, q.cursor.rank);
-        let at_pe = level == plan.pe_level;
-        let mut groups: Vec<(Key, Vec<u32>)> = Vec::new();
+        let at_pe = level == self.s.plan.pe_level;
+        let (mut groups, mut used) = (std::mem::take(&mut self.s.scratch.groups), 0);
+        let plan = &mut self.s.plan;
         for (i, feed) in q.feeds.iter_mut().enumerate() {
             if !feed.exists_at(rank) {
                 continue;
@@ -170,14 +180,7 @@ impl Engine<'_> {
                 overlap,
                 new,
             };
-            let group = match groups.iter().position(|(k, _)| *k == key) {
-                Some(group) => group,
-                None => {
-                    groups.push((key, Vec::new()));
-                    groups.len() - 1
-                }
-            };
-            groups[group].1.push(i as u32);
+            let group = join(&mut groups, &mut used, key, i as u32);
             store.records.push_back(Record {
                 level,
                 first_step: rank,
@@ -190,9 +193,10 @@ impl Engine<'_> {
             });
             store.generated += 1;
         }
-        let mut fresh = Vec::new();
-        for (slot, (key, members)) in groups.into_iter().enumerate() {
-            let shape = self.shape(id, &members, true, slot);
+        let mut fresh = std::mem::take(&mut self.s.scratch.fresh);
+        fresh.clear();
+        for (slot, (key, members)) in groups[..used].iter().enumerate() {
+            let shape = self.shape(id, members, true, slot);
             let q = &mut self.sequencers[id.at()];
             let parent = self.stores[q.parent.at()].record_mut(q.parent_ordinal);
             parent.outstanding += 1;
@@ -209,6 +213,7 @@ impl Engine<'_> {
             });
             fresh.extend(members.iter().map(|&m| q.feeds[m as usize].store));
         }
+        self.s.scratch.groups = groups;
         fresh
     }
 
@@ -222,8 +227,9 @@ impl Engine<'_> {
         let reduction = REDUCTION.map(|d| q.cursor.low[d]);
         let parent_fetched = q.parent_level > 0 && self.stores[q.parent.at()].record(parent_ordinal).fetched;
         let revisited = parent_fetched || reduction != q.parent_reduction;
-        let mut visits: Vec<(Tile, Vec<u32>)> = Vec::new();
-        let mut ended = Vec::new();
+        let (mut visits, mut used) = (std::mem::take(&mut self.s.scratch.visits), 0);
+        let mut ended = std::mem::take(&mut self.s.scratch.ended);
+        ended.clear();
         for i in 0..self.sequencers[id.at()].feeds.len() {
             let q = &mut self.sequencers[id.at()];
             let feed = &mut q.feeds[i];
@@ -243,14 +249,7 @@ impl Engine<'_> {
                 feed.tile = tile;
                 feed.low = low;
                 feed.parent = parent_ordinal;
-                let visit = match visits.iter().position(|(t, _)| *t == tile) {
-                    Some(visit) => visit,
-                    None => {
-                        visits.push((tile, Vec::new()));
-                        visits.len() - 1
-                    }
-                };
-                visits[visit].1.push(i as u32);
+                join(&mut visits, &mut used, tile, i as u32);
             }
             let feed = &mut self.sequencers[id.at()].feeds[i];
             feed.reduction = reduction;
@@ -258,9 +257,10 @@ impl Engine<'_> {
                 ended.push(i);
             }
         }
-        let mut fresh = Vec::new();
-        for (slot, (tile, members)) in visits.into_iter().enumerate() {
-            self.begin_visit(id, slot, tile, &members, revisited, rank);
+        let mut fresh = std::mem::take(&mut self.s.scratch.fresh);
+        fresh.clear();
+        for (slot, (tile, members)) in visits[..used].iter().enumerate() {
+            self.begin_visit(id, slot, *tile, members, revisited, rank);
             fresh.extend(
                 members
                     .iter()
@@ -268,9 +268,10 @@ impl Engine<'_> {
             );
         }
         // These have seen their last step.
-        for feed in ended {
+        for &feed in &ended {
             self.note_last(id, feed);
         }
+        (self.s.scratch.visits, self.s.scratch.ended) = (visits, ended);
         fresh
     }
 
@@ -319,7 +320,7 @@ impl Engine<'_> {
             }
         }
         let fetch = fetcher.map(|m| {
-            let shape = self.shape(id, &[m], true, usize::MAX);
+            let shape = self.shape(id, &[m], true, m as usize);
             (self.sequencers[id.at()].feeds[m as usize].store, shape)
         });
         let streams: Vec<DrainStream> = classes
@@ -387,9 +388,8 @@ impl Engine<'_> {
     /// The shape of `members`, built once. `slot` says where the same members stood last time.
     fn shape(&mut self, id: SequencerId, members: &[u32], down: bool, slot: usize) -> ShapeId {
         let q = &mut self.sequencers[id.at()];
-        if let Some((recent, shape)) = q.recent.get(slot)
-            && recent == members
-        {
+        let recent = &q.recent[usize::from(down)];
+        if let Some((_, shape)) = recent.get(slot).filter(|(recent, _)| recent == members) {
             return *shape;
         }
         let key = (down, members.to_vec());
@@ -400,17 +400,42 @@ impl Engine<'_> {
                 let instance = self.stores[q.parent.at()].instance;
                 let shape = self.s.wiring.shape(&self.s.plan, q, instance, members, down);
                 self.s.shapes.push(shape);
-                ShapeId(self.s.shapes.len() as u32 - 1)
+                let shape = ShapeId(self.s.shapes.len() as u32 - 1);
+                self.sequencers[id.at()].shapes.insert(key, shape);
+                shape
             }
         };
-        let q = &mut self.sequencers[id.at()];
-        q.shapes.insert(key, shape);
-        if slot < 64 {
-            if q.recent.len() <= slot {
-                q.recent.resize(slot + 1, (Vec::new(), ShapeId(0)));
+        let recent = &mut self.sequencers[id.at()].recent[usize::from(down)];
+        if slot < LONGEST_RECENT {
+            if recent.len() <= slot {
+                recent.resize(slot + 1, (Vec::new(), ShapeId(0)));
             }
-            q.recent[slot] = (members.to_vec(), shape);
+            recent[slot].0.clear();
+            recent[slot].0.extend_from_slice(members);
+            recent[slot].1 = shape;
         }
         shape
     }
+}
+
+/// Groups of a step whose shape is remembered by their place; there are at most as many as children.
+const LONGEST_RECENT: usize = 1 << 12;
+
+/// Adds `member` to the group of `key`, reusing the member lists of earlier steps.
+fn join<K: PartialEq>(groups: &mut Vec<(K, Vec<u32>)>, used: &mut usize, key: K, member: u32) -> usize {
+    let at = match groups[..*used].iter().position(|(k, _)| *k == key) {
+        Some(at) => at,
+        None => {
+            if groups.len() == *used {
+                groups.push((key, Vec::new()));
+            } else {
+                groups[*used].0 = key;
+                groups[*used].1.clear();
+            }
+            *used += 1;
+            *used - 1
+        }
+    };
+    groups[at].1.push(member);
+    at
 }
