@@ -231,8 +231,7 @@ impl<'a> Form<'a> {
             let used = [0, 1].map(|axis| self.trips(|slot, _| slot == Slot::Spatial(level, axis)));
             for (used, mesh) in used.iter().zip(axes) {
                 if !used.terms.is_empty() {
-                    self.program
-                        .at_most(used.clone(), &constant(log(mesh.extent) + EPSILON));
+                    self.program.at_most(used.clone(), &fixed(log(mesh.extent) + EPSILON));
                 }
             }
             // The axes of a square can be exchanged: X is the one with more on it.
@@ -281,7 +280,7 @@ impl<'a> Form<'a> {
             let heights = [0, 1].map(|axis| {
                 let (windows, taps, ..) = axes[axis];
                 let height = |plane: &halo::Plane| {
-                    let mut height = constant(plane.constant);
+                    let mut height = fixed(plane.constant);
                     height.add(plane.windows, &self.inside(level, |d| d == windows));
                     height.add(plane.taps, &self.inside(level, |d| d == taps));
                     height
@@ -360,7 +359,7 @@ impl<'a> Form<'a> {
                 });
                 self.program.equal(one, 1.0);
                 for (position, &tensor) in kept.iter().enumerate() {
-                    let mut room = constant(EPSILON);
+                    let mut room = fixed(EPSILON);
                     for (rooms, &var) in possible.iter().zip(&chosen) {
                         room.plus(rooms[position], var);
                     }
@@ -397,7 +396,7 @@ impl<'a> Form<'a> {
                 self.program.at_most(skipped.clone(), &innermost);
                 for between in level + 1..child {
                     let changes = self.changes(tensor, between);
-                    let mut none = constant(self.most(ignored));
+                    let mut none = fixed(self.most(ignored));
                     none.plus(-self.most(ignored), changes);
                     self.program.at_most(skipped.clone(), &none);
                 }
@@ -531,8 +530,7 @@ impl<'a> Form<'a> {
         }
         for members in sums {
             for (shares, constant) in tangents(members.len()) {
-                let mut sum = Linear::default();
-                sum.constant = constant;
+                let mut sum = fixed(constant);
                 members
                     .iter()
                     .zip(shares)
@@ -605,7 +603,8 @@ pub(crate) fn order(innermost: usize) -> [Dim; 8] {
     order
 }
 
-fn constant(constant: f64) -> Linear {
+/// A constant as an expression.
+fn fixed(constant: f64) -> Linear {
     Linear {
         terms: Vec::new(),
         constant,
