@@ -161,6 +161,131 @@ fn skipping_frames_changes_nothing() {
 }
 
 #[test]
+fn pixels_that_a_stride_leaves_unread_do_not_disturb_the_skipping() {
+    // The last window of a frame ends at pixel 10 of 16: when the frame is out, five of its pixels are still to come.
+    let strided = Layer {
+        input: (4, 4),
+        output: (2, 2),
+        stride: (2, 2),
+        buffer: 8,
+        ..pixelwise(1, 4)
+    };
+    let rate = Rate { tokens: 1, cycles: 3 };
+    let stages = vec![
+        stage("source", StageKind::Source { tokens: 16, rate }),
+        stage("strided", StageKind::Layer(strided)),
+        stage(
+            "sink",
+            StageKind::Sink {
+                tokens: 4,
+                rate: Rate::FULL,
+            },
+        ),
+    ];
+    let mut pipeline = Pipeline::chain("strided", stages);
+    pipeline.links.iter_mut().for_each(|l| l.depth = 1);
+    let run = |fast_forward| {
+        let frames = 20;
+        simulate(&pipeline, Options { frames, fast_forward }).unwrap()
+    };
+    let (fast, full) = (run(true), run(false));
+    assert!(fast.skipped.is_some() && full.skipped.is_none());
+    assert_eq!(full.interval, (19 * 48, 19));
+    // Before the end of the frame's own input: the unread pixels come with the next frame.
+    assert!(full.first_frame < 48, "{}", full.first_frame);
+    assert_eq!((fast.cycles, fast.interval), (full.cycles, full.interval));
+    assert_eq!(fast.links, full.links);
+}
+
+/// MPCNN by FINN at 39,200 cycles per frame. Intervals of an independent pixel-level simulation.
+#[test]
+fn a_flattened_map_is_held_until_it_is_computed() {
+    let flow = backend("finn").unwrap();
+    let graph = flow.graph(&front("mpcnn")).unwrap();
+    let mut design = all_ones(&graph);
+    let foldings = [(1, 1), (1, 1), (1, 10), (20, 20), (20, 20), (10, 4)];
+    let others = [(1, 1), (1, 1), (1, 1), (2, 1), (1, 1), (1, 1)];
+    for ((_, folding), (cin, cout)) in design.foldings.iter_mut().zip(foldings.into_iter().chain(others)) {
+        *folding = Folding { cin, cout, k: 1 };
+    }
+    for (depth, interval) in [(1, 48_601), (2, 45_001), (32, 39_200)] {
+        design.fifo_depths = vec![depth; graph.edges.len()];
+        let nodes = (0, graph.nodes.len() - 1);
+        let pipeline = partition_pipeline(&graph, flow.as_ref(), &design, nodes, Ends::Unlimited);
+        let frames = 12;
+        let outcome = simulate(
+            &pipeline,
+            Options {
+                frames,
+                fast_forward: true,
+            },
+        )
+        .unwrap();
+        assert_eq!(outcome.interval, (11 * interval, 11), "depth {depth}");
+        // 92,146 there.
+        assert!((outcome.first_frame as f64 / 92_146.0 - 1.0).abs() < 0.05);
+    }
+}
+
+/// CNV by FINN as SAMO's rule folds it: 28,224 cycles per frame, the nodes' sum 180,210. An independent pixel-level
+/// simulation has 100,794 cycles to the first frame and the interval of the slowest node from FIFOs of 32 pixels on.
+#[test]
+fn a_folded_cnv_reaches_the_slowest_node() {
+    let flow = backend("finn").unwrap();
+    let graph = flow.graph(&front("cnv")).unwrap();
+    let mut design = all_ones(&graph);
+    let foldings = [
+        ("ConvolutionInputGenerator_0", 3, 3),
+        ("StreamingFCLayer_Batch_0", 3, 32),
+        ("Thresholding_Batch_0", 3, 3),
+        ("ConvolutionInputGenerator_1", 64, 64),
+        ("StreamingFCLayer_Batch_1", 64, 16),
+        ("StreamingMaxPool_Batch_0", 32, 32),
+        ("ConvolutionInputGenerator_2", 32, 32),
+        ("StreamingFCLayer_Batch_2", 32, 16),
+        ("ConvolutionInputGenerator_3", 64, 64),
+        ("StreamingFCLayer_Batch_3", 64, 16),
+        ("StreamingMaxPool_Batch_1", 16, 16),
+        ("StreamingFCLayer_Batch_4", 16, 8),
+        ("ConvolutionInputGenerator_4", 16, 16),
+        ("ConvolutionInputGenerator_5", 8, 8),
+        ("StreamingFCLayer_Batch_5", 8, 4),
+        ("StreamingFCLayer_Batch_6", 8, 1),
+        ("StreamingFCLayer_Batch_7", 16, 1),
+        ("StreamingFCLayer_Batch_8", 1, 1),
+        ("LabelSelect_Batch_0", 1, 1),
+    ];
+    for (name, folding) in &mut design.foldings {
+        let (_, cin, cout) = *foldings.iter().find(|f| f.0 == name.as_str()).unwrap();
+        *folding = Folding { cin, cout, k: 1 };
+    }
+    let cycles = graph
+        .nodes
+        .iter()
+        .zip(&design.foldings)
+        .map(|(n, f)| flow.latency(n, f.1));
+    assert_eq!(cycles.sum::<u64>(), 180_210);
+    for depth in [1, 2, 8, 32, 128] {
+        design.fifo_depths = vec![depth; graph.edges.len()];
+        let nodes = (0, graph.nodes.len() - 1);
+        let pipeline = partition_pipeline(&graph, flow.as_ref(), &design, nodes, Ends::Unlimited);
+        let frames = 6;
+        let outcome = simulate(
+            &pipeline,
+            Options {
+                frames,
+                fast_forward: true,
+            },
+        )
+        .unwrap();
+        if depth >= 32 {
+            assert_eq!(outcome.interval, (5 * 28_224, 5));
+        }
+        assert!((outcome.first_frame as f64 / 100_794.0 - 1.0).abs() < 0.05);
+    }
+}
+
+#[test]
 fn skipping_words_changes_nothing() {
     let window = Window {
         rows: 9,

@@ -11,18 +11,24 @@ use cyclonest_arch::streaming::Objective;
 
 use super::partition::{Partition, Reach};
 use super::space::Space;
-use super::{Budget, Found, OptimiseError, Optimiser};
+use super::{Budget, Found, OptimiseError, Optimiser, Rule};
 
 /// The exact optimiser.
 #[derive(Debug, Clone, Copy)]
 pub struct Exact {
     /// Resource sums kept per node of a partition; where they do not suffice, the answer carries a bound.
     pub limit: usize,
+    /// Partial designs that may be examined in all; once they are spent, the best design known or the rule's is the
+    /// answer, with the bound reached so far.
+    pub work: u64,
 }
 
 impl Default for Exact {
     fn default() -> Self {
-        Self { limit: 400_000 }
+        Self {
+            limit: 400_000,
+            work: 20_000_000_000,
+        }
     }
 }
 
@@ -40,7 +46,14 @@ struct Known {
 
 impl Exact {
     /// Binary search over the candidate intervals. `floor` is a known lower bound.
-    fn solve(&self, space: &Space<'_>, first: usize, last: usize, floor: u64, evaluations: &mut u64) -> Known {
+    fn solve(
+        &self,
+        space: &Space<'_>,
+        (first, last): (usize, usize),
+        floor: u64,
+        evaluations: &mut u64,
+        work: &mut u64,
+    ) -> Known {
         let partition = Partition::new(space, first, last);
         let candidates: Vec<u64> = partition.candidates().into_iter().filter(|&c| c >= floor).collect();
         // Long pipelines keep fewer sums per node, so that the work stays a matter of seconds.
@@ -59,7 +72,7 @@ impl Exact {
         while low < high {
             let middle = low + (high - low) / 2;
             *evaluations += 1;
-            match partition.reach(candidates[middle], limit) {
+            match partition.reach(candidates[middle], limit, work) {
                 Reach::Yes(picks) => {
                     known.best = Some((candidates[middle], picks));
                     high = middle;
@@ -84,7 +97,7 @@ impl Exact {
             while low < high {
                 let middle = low + (high - low) / 2;
                 *evaluations += 1;
-                if matches!(partition.reach(candidates[middle], limit), Reach::No) {
+                if matches!(partition.reach(candidates[middle], limit, work), Reach::No) {
                     low = middle + 1;
                 } else {
                     high = middle;
@@ -103,11 +116,11 @@ impl Optimiser for Exact {
         "exact"
     }
 
-    fn optimise(&self, space: &Space<'_>, objective: Objective, _: Budget) -> Result<Found, OptimiseError> {
+    fn optimise(&self, space: &Space<'_>, objective: Objective, budget: Budget) -> Result<Found, OptimiseError> {
         let segments = space.segments();
         let count = segments.len();
         let batch = objective.batch();
-        let mut evaluations = 0;
+        let (mut evaluations, mut work) = (0, self.work);
         let mut known: BTreeMap<(usize, usize), Known> = BTreeMap::new();
         let mut bounds: BTreeMap<(usize, usize), u64> = BTreeMap::new();
         for a in 0..count {
@@ -120,23 +133,12 @@ impl Optimiser for Exact {
             space.execution_us(interval, batch) + reconfiguration
         };
         loop {
-            // Shortest path from boundary 0 to boundary `count`; an edge (a, b) is a partition of segments a..=b.
-            let mut best: Vec<(f64, usize)> = vec![(f64::INFINITY, 0); count + 1];
-            best[0].0 = 0.0;
-            for b in 0..count {
-                for a in 0..=b {
-                    let bound = bounds[&(a, b)];
-                    if bound == u64::MAX || best[a].0.is_infinite() {
-                        continue;
-                    }
-                    let interval = known.get(&(a, b)).and_then(|k| k.best.as_ref()).map_or(bound, |k| k.0);
-                    let total = best[a].0 + cost(a, interval);
-                    if total < best[b + 1].0 {
-                        best[b + 1] = (total, a);
-                    }
-                }
-            }
-            if best[count].0.is_infinite() {
+            let best_of = |edge| known.get(&edge).and_then(|k| k.best.as_ref()).map(|k| k.0);
+            let path = shortest(count, |a, b| {
+                let bound = bounds[&(a, b)];
+                (bound != u64::MAX).then(|| cost(a, best_of((a, b)).unwrap_or(bound)))
+            });
+            let Some(path) = path else {
                 if known.values().any(|k| k.best.is_none() && k.bound != u64::MAX) {
                     return Err(OptimiseError::NotFound(evaluations));
                 }
@@ -144,21 +146,35 @@ impl Optimiser for Exact {
                     platform: space.platform.name.clone(),
                     shortages: space.shortages(),
                 });
-            }
-            let mut path = Vec::new();
-            let mut b = count;
-            while b > 0 {
-                let a = best[b].1;
-                path.push((a, b - 1));
-                b = a;
-            }
-            path.reverse();
+            };
             let unsolved: Vec<_> = path.iter().copied().filter(|edge| !known.contains_key(edge)).collect();
             if unsolved.is_empty() {
                 return Ok(finish(space, objective, &segments, &path, &known, &bounds, evaluations));
             }
+            if work == 0 {
+                // The best of what is known, or the rule's design; the bound is the same for both.
+                let solved = shortest(count, |a, b| best_of((a, b)).map(|interval| cost(a, interval)))
+                    .map(|path| finish(space, objective, &segments, &path, &known, &bounds, evaluations));
+                let Ok(mut ruled) = Rule.optimise(space, objective, budget) else {
+                    return solved.ok_or(OptimiseError::NotFound(evaluations));
+                };
+                ruled.bound_us = bound_us(space, batch, count, &known, &bounds).min(ruled.time_us);
+                return Ok(match solved {
+                    Some(solved) if solved.time_us <= ruled.time_us => solved,
+                    _ => ruled,
+                });
+            }
             for (a, b) in unsolved {
-                let solved = self.solve(space, segments[a].0, segments[b].1, bounds[&(a, b)], &mut evaluations);
+                if work == 0 {
+                    break;
+                }
+                let solved = self.solve(
+                    space,
+                    (segments[a].0, segments[b].1),
+                    bounds[&(a, b)],
+                    &mut evaluations,
+                    &mut work,
+                );
                 // Whatever contains the partition is no faster, unless it was the memory that made it slow.
                 let memory = Partition::new(space, segments[a].0, segments[b].1).may_be_memory_bound();
                 for (&(x, y), bound) in &mut bounds {
@@ -174,6 +190,57 @@ impl Optimiser for Exact {
             }
         }
     }
+}
+
+/// The shortest path over the boundaries of `count` segments, where an edge (a, b) is a partition of the segments a..=b
+/// and `cost` its time, `None` where it cannot be; its edges in order.
+fn shortest(count: usize, cost: impl Fn(usize, usize) -> Option<f64>) -> Option<Vec<(usize, usize)>> {
+    let mut best: Vec<(f64, usize)> = vec![(f64::INFINITY, 0); count + 1];
+    best[0].0 = 0.0;
+    for b in 0..count {
+        for a in 0..=b {
+            if best[a].0.is_finite()
+                && let Some(part) = cost(a, b)
+                && best[a].0 + part < best[b + 1].0
+            {
+                best[b + 1] = (best[a].0 + part, a);
+            }
+        }
+    }
+    if best[count].0.is_infinite() {
+        return None;
+    }
+    let mut path = Vec::new();
+    let mut b = count;
+    while b > 0 {
+        let a = best[b].1;
+        path.push((a, b - 1));
+        b = a;
+    }
+    path.reverse();
+    Some(path)
+}
+
+/// No design is faster \[µs\]: the shortest path with every partition at its lower bound.
+fn bound_us(
+    space: &Space<'_>,
+    batch: u64,
+    count: usize,
+    known: &BTreeMap<(usize, usize), Known>,
+    bounds: &BTreeMap<(usize, usize), u64>,
+) -> f64 {
+    let mut best = vec![f64::INFINITY; count + 1];
+    best[0] = 0.0;
+    for b in 0..count {
+        for a in 0..=b {
+            let bound = known.get(&(a, b)).map_or(bounds[&(a, b)], |k| k.bound);
+            if bound != u64::MAX {
+                let reconfiguration = if a > 0 { space.platform.reconfiguration_us } else { 0.0 };
+                best[b + 1] = best[b + 1].min(best[a] + space.execution_us(bound, batch) + reconfiguration);
+            }
+        }
+    }
+    best[count]
 }
 
 fn finish(
@@ -198,25 +265,12 @@ fn finish(
             cuts.push(segments[a].0 - 1);
         }
     }
-    // The bound: the same path with every partition at its lower bound.
-    let count = segments.len();
-    let mut best = vec![f64::INFINITY; count + 1];
-    best[0] = 0.0;
-    for b in 0..count {
-        for a in 0..=b {
-            let bound = known.get(&(a, b)).map_or(bounds[&(a, b)], |k| k.bound);
-            if bound != u64::MAX {
-                let reconfiguration = if a > 0 { space.platform.reconfiguration_us } else { 0.0 };
-                best[b + 1] = best[b + 1].min(best[a] + space.execution_us(bound, batch) + reconfiguration);
-            }
-        }
-    }
     Found {
         design: space.design(&picks, cuts, objective),
         time_us,
         evaluations,
         feasible: evaluations,
-        bound_us: best[count].min(time_us),
+        bound_us: bound_us(space, batch, segments.len(), known, bounds).min(time_us),
         convergence: vec![(evaluations, time_us)],
     }
 }

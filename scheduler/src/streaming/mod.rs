@@ -82,7 +82,7 @@ pub enum OptimiseError {
 
 fn reasons(shortages: &[Shortage]) -> String {
     if shortages.is_empty() {
-        return "each resource suffices by itself, but not all together and within the memory's bandwidth".to_owned();
+        return "each resource suffices where the others do not bind, but not all together and within the memory's bandwidth".to_owned();
     }
     shortages.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

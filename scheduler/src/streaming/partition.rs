@@ -120,7 +120,9 @@ impl<'s, 'a> Partition<'s, 'a> {
     }
 
     /// Finds a choice per node with every latency at most `interval`; keeps at most `limit` sums per node.
-    pub(super) fn reach(&self, interval: u64, limit: usize) -> Reach {
+    /// Every partial design that is examined or compared with another one takes 1 from `work`; with none left the answer
+    /// is unknown.
+    pub(super) fn reach(&self, interval: u64, limit: usize, work: &mut u64) -> Reach {
         let space = self.space;
         let slow_from = space.bandwidth_floor(self.first, self.last);
         let nodes: Vec<usize> = (self.first..=self.last).collect();
@@ -177,6 +179,10 @@ impl<'s, 'a> Partition<'s, 'a> {
                         });
                     }
                     let bucket = next.entry(next_key).or_default();
+                    *work = work.saturating_sub(labels.len() as u64);
+                    if *work == 0 {
+                        return Reach::Unknown;
+                    }
                     for (label, id) in labels {
                         let mut sum = label.sum;
                         let mut fits = true;
@@ -209,7 +215,10 @@ impl<'s, 'a> Partition<'s, 'a> {
             let mut kept: Vec<Label> = Vec::new();
             states = BTreeMap::new();
             for (key, labels) in next {
-                let mut front = pareto(labels);
+                let mut front = pareto(labels, work);
+                if *work == 0 {
+                    return Reach::Unknown;
+                }
                 if front.len() > share {
                     complete = false;
                     thin(&mut front, share, &space.capacity);
@@ -329,7 +338,7 @@ impl<'s, 'a> Partition<'s, 'a> {
 }
 
 /// Sums that no other sum undercuts in every resource.
-fn pareto(mut labels: Vec<Label>) -> Vec<Label> {
+fn pareto(mut labels: Vec<Label>, work: &mut u64) -> Vec<Label> {
     labels.sort_unstable_by(|a, b| a.sum.cmp(&b.sum).then(b.slow.cmp(&a.slow)));
     labels.dedup_by(|b, a| a.sum == b.sum && a.slow >= b.slow);
     let mut front: Vec<Label> = Vec::new();
@@ -338,8 +347,13 @@ fn pareto(mut labels: Vec<Label>) -> Vec<Label> {
         let covered = front
             .iter()
             .rev()
-            .any(|f| (1..4).all(|r| f.sum[r] <= label.sum[r]) && f.slow >= label.slow);
-        if !covered {
+            .position(|f| (1..4).all(|r| f.sum[r] <= label.sum[r]) && f.slow >= label.slow);
+        *work = work.saturating_sub(covered.unwrap_or(front.len()) as u64 + 1);
+        if *work == 0 {
+            // The caller gives up.
+            return front;
+        }
+        if covered.is_none() {
             front.push(label);
         }
     }

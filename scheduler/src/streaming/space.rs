@@ -127,8 +127,7 @@ impl<'a> Space<'a> {
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss
         )]
-        let words = self.graph.nodes[first].size_in + self.graph.nodes[last].size_out;
-        let bits = (words * self.word_bits) as f64;
+        let bits = self.bits(first, last) as f64;
         (bits * self.clock_mhz / (self.platform.bandwidth_gbps * 1000.0) - 1e-9)
             .ceil()
             .max(0.0) as u64
@@ -210,26 +209,71 @@ impl<'a> Space<'a> {
     }
 
     /// What runs out in a segment that cannot be cut further, with the least that would do: per resource, the
-    /// smallest sum over its nodes on their own. Empty where no single resource is to blame.
+    /// smallest sum over its nodes on their own. Where every resource suffices by itself, the smallest sum over the
+    /// foldings that keep within the other three; and the bandwidth that its slowest folding needs. Empty where all of
+    /// these suffice.
     #[must_use]
     pub fn shortages(&self) -> Vec<Shortage> {
+        let alone = self.lacking(|first, last, r| Some(self.least(first, last, r)));
+        if !alone.is_empty() {
+            return alone;
+        }
+        let mut list = self.lacking(|first, last, r| {
+            let least = |n: usize| {
+                let others = self.choices[n]
+                    .iter()
+                    .filter(|c| (0..4).all(|o| o == r || c.resources[o] <= self.capacity[o]));
+                others.map(|c| c.resources[r]).min()
+            };
+            (first..=last).map(least).sum()
+        });
+        for (first, last) in self.segments() {
+            let slowest = (first..=last)
+                .flat_map(|n| self.choices[n].iter().map(|c| c.latency))
+                .max();
+            let slowest = slowest.unwrap_or(0).max(1);
+            if self.bandwidth_floor(first, last) > slowest {
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    clippy::cast_precision_loss
+                )]
+                let (needed, available) = (
+                    (self.bits(first, last) as f64 * self.clock_mhz / slowest as f64).ceil() as u64,
+                    (self.platform.bandwidth_gbps * 1000.0) as u64,
+                );
+                list.push(self.shortage(first, last, "Mbit/s of bandwidth", needed, available));
+            }
+        }
+        list
+    }
+
+    /// The segments and resources of which `least` is more than there is.
+    fn lacking(&self, least: impl Fn(usize, usize, usize) -> Option<u64>) -> Vec<Shortage> {
         let mut list = Vec::new();
         for (first, last) in self.segments() {
             for (r, resource) in Resources::NAMES.into_iter().enumerate() {
-                let needed = self.least(first, last, r);
-                if needed > self.capacity[r] {
-                    let name = |n: usize| self.graph.nodes[n].name.clone();
-                    let available = self.capacity[r];
-                    list.push(Shortage {
-                        nodes: (name(first), name(last)),
-                        resource,
-                        needed,
-                        available,
-                    });
+                if let Some(needed) = least(first, last, r).filter(|&needed| needed > self.capacity[r]) {
+                    list.push(self.shortage(first, last, resource, needed, self.capacity[r]));
                 }
             }
         }
         list
+    }
+
+    fn shortage(&self, first: usize, last: usize, resource: &'static str, needed: u64, available: u64) -> Shortage {
+        let name = |n: usize| self.graph.nodes[n].name.clone();
+        Shortage {
+            nodes: (name(first), name(last)),
+            resource,
+            needed,
+            available,
+        }
+    }
+
+    /// Bits per frame between a partition and the memory.
+    fn bits(&self, first: usize, last: usize) -> u64 {
+        (self.graph.nodes[first].size_in + self.graph.nodes[last].size_out) * self.word_bits
     }
 
     /// The least of one resource that a run of nodes needs.

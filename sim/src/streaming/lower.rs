@@ -75,9 +75,10 @@ fn layer(backend: &dyn Backend, node: &Node, folding: Folding) -> Layer {
         }
         NodeKind::Padding => layer.pads = node.pads,
         NodeKind::Fc | NodeKind::Mvau | NodeKind::Flatten if input.pixels() != output.pixels() => {
-            // The whole map before the first output; while the last outputs are computed the next map may arrive.
+            // The whole map before the first output, held until the last one is computed; one pixel of the next map
+            // waits in the input register.
             layer.kernel = (input.h, input.w);
-            layer.buffer = 2 * input.pixels();
+            layer.buffer = input.pixels() + 1;
         }
         _ => {}
     }

@@ -215,6 +215,15 @@ fn node_rows(value: &Value) -> Vec<NodeRow> {
     rows
 }
 
+/// The bundled network that a record's name stands for. The records call their variant of MobileNet `mobilenetv1`.
+fn bundled_name(recorded: &str) -> &str {
+    if recorded == "mobilenetv1" {
+        "mobilenet_v1_samo"
+    } else {
+        recorded
+    }
+}
+
 /// Graphs by backend and network, built once.
 #[derive(Default)]
 struct Graphs {
@@ -226,7 +235,7 @@ impl Graphs {
         let key = (backend_name.to_owned(), network.to_owned());
         let built = self.built.entry(key).or_insert_with(|| {
             let backend = backend(backend_name).ok_or_else(|| format!("unknown backend `{backend_name}`"))?;
-            let bundled = cyclonest_workloads::bundled::load(network)
+            let bundled = cyclonest_workloads::bundled::load(bundled_name(network))
                 .ok_or_else(|| format!("network `{network}` is not bundled"))?;
             let front = Front::from_network(&bundled).map_err(|e| e.to_string())?;
             backend.graph(&front).map_err(|e| e.to_string())

@@ -72,7 +72,7 @@ impl Step for Padding {
         }
         let word = self.aside || arrives;
         let writes = load && (zero || word);
-        self.aside = word && (zero || !writes);
+        self.aside = word && (zero || !load);
         if writes {
             self.advance();
         }
