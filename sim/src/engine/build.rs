@@ -355,7 +355,7 @@ pub(crate) fn world(
     for _ in 0..wiring.resources {
         world.create_entity().with(Resource::default()).build();
     }
-    let (stores, sequencers) = wire(&plan, &wiring, arch, mapping);
+    let (stores, sequencers) = wire(&plan, &wiring, arch);
     let pes = processing_elements(&plan, &stores);
     for mut store in stores {
         if store.level == plan.pe_level {
@@ -407,7 +407,7 @@ pub(crate) fn world(
 /// Slots of the implicit FIFO in front of a PE for a tensor that bypasses its level (rule 6).
 const STREAM_SLOTS: u64 = 2;
 
-fn wire(plan: &Plan, wiring: &Wiring, arch: &Accelerator, mapping: &Mapping) -> (Vec<Store>, Vec<Sequencer>) {
+fn wire(plan: &Plan, wiring: &Wiring, arch: &Accelerator) -> (Vec<Store>, Vec<Sequencer>) {
     let mut stores: Vec<Store> = Vec::new();
     let mut sequencers: Vec<Sequencer> = Vec::new();
     for tensor in Tensor::ALL {
@@ -460,7 +460,6 @@ fn wire(plan: &Plan, wiring: &Wiring, arch: &Accelerator, mapping: &Mapping) -> 
                 let sequencer = sequencer(
                     plan,
                     wiring,
-                    mapping,
                     arch,
                     tensor,
                     (p, c),
@@ -484,7 +483,6 @@ fn wire(plan: &Plan, wiring: &Wiring, arch: &Accelerator, mapping: &Mapping) -> 
 fn sequencer(
     plan: &Plan,
     wiring: &Wiring,
-    _mapping: &Mapping,
     arch: &Accelerator,
     tensor: Tensor,
     (p, c): (usize, usize),
