@@ -18,6 +18,10 @@ pub struct Outcome {
     pub busy_cycles: u64,
     /// PE-cycles not spent computing, by reason (rule 23). `busy_cycles` + all of them = `pes` × `cycles`.
     pub stall_cycles: BTreeMap<StallReason, u64>,
+    /// Of the stalled PE-cycles, those before the first burst of each PE: the first fill.
+    pub fill_stall_cycles: BTreeMap<StallReason, u64>,
+    /// Cycles from the end of the last burst of all to the end: the last drain. Part of the finished cycles of every PE.
+    pub drain_cycles: u64,
     /// Accesses and traffic.
     pub counts: Counts,
     /// Occupied cycles of every port and channel, by name, the busiest instance of each.

@@ -50,6 +50,8 @@ fn outcomes_are_equal_with_and_without() {
         for mode in [FastForward::Eager, FastForward::On] {
             let fast = run(mode).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
             assert_eq!(without_skip_report(&fast), full, "seed {seed}, {mode:?}");
+            let within = |(reason, cycles)| fast.stall_cycles.get(reason).is_some_and(|all| cycles <= all);
+            assert!(fast.fill_stall_cycles.iter().all(within), "seed {seed}");
             skipping += u64::from(mode == FastForward::Eager && fast.skipped_cycles > 0);
         }
     }

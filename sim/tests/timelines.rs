@@ -101,6 +101,9 @@ fn the_picture_of_the_worked_example_has_the_occupancy_and_the_stalls_of_the_eng
     for (name, cycles) in drawn {
         assert_eq!(e.occupancy[name], cycles, "{name}");
     }
+    // Both PEs begin at 14; the last burst ends at 42, the layer at 51.
+    assert_eq!(e.fill_stall_cycles.values().sum::<u64>(), 2 * 14);
+    assert_eq!(e.drain_cycles, 51 - 42);
     let stalled = |operand| {
         let of = |(reason, cycles): (&StallReason, &u64)| (reason.operand() == Some(operand)).then_some(*cycles);
         e.stall_cycles.iter().filter_map(of).sum::<u64>()

@@ -31,6 +31,8 @@ fn layer(arch: &Accelerator, name: &str, count: u64, values: Values) -> LayerRep
         pes: 2,
         busy_cycles: 6,
         stall_cycles: BTreeMap::from([(in_flight, 9), (StallReason::Finished, 5)]),
+        fill_stall_cycles: BTreeMap::from([(in_flight, 4)]),
+        drain_cycles: 2,
         counts,
         occupancy: BTreeMap::new(),
         values,

@@ -391,6 +391,7 @@ pub(crate) fn world(
         counts: Counts::new(arch),
         traffic: TrafficCounters::new(levels),
         blame: Blame::new(levels),
+        fill_blame: Blame::new(levels),
         values: crate::Values::NotChecked,
         deadlock: None,
         lose: match options.fault {

@@ -220,6 +220,10 @@ impl Engine<'_> {
         if cycles > 0 {
             pe.blame_from = end;
             pe.stalled += cycles;
+            // No period that is skipped has a first burst in it, so this is no counter that grows with periods.
+            if pe.last_burst_end.is_none() {
+                self.s.fill_blame.add(reason, cycles);
+            }
             self.s.blame.add(reason, cycles);
         }
     }

@@ -82,6 +82,8 @@ pub(crate) struct Shared {
     pub(crate) counts: Counts,
     pub(crate) traffic: TrafficCounters,
     pub(crate) blame: Blame,
+    /// Of it, what was blamed before each PE's first burst.
+    pub(crate) fill_blame: Blame,
     pub(crate) values: Values,
     pub(crate) deadlock: Option<String>,
     /// Transfer that never arrives, to test the detection of deadlocks.
@@ -173,11 +175,16 @@ impl Built {
             .map_or((0, 0), |r| (r.skipped_cycles, r.skipped_events));
         let mut busy_cycles = 0;
         let mut finished = 0;
+        let mut drain_cycles = cycles;
         let mut unmapped = (physical - pes.len() as u64) * cycles;
         for pe in pes.iter() {
             busy_cycles += pe.busy;
             match pe.last_burst_end {
-                Some(end) => finished += Cycle(cycles).since(end + (skipped_cycles - pe.skipped)),
+                Some(end) => {
+                    let after = Cycle(cycles).since(end + (skipped_cycles - pe.skipped));
+                    finished += after;
+                    drain_cycles = drain_cycles.min(after);
+                }
                 None => unmapped += cycles,
             }
         }
@@ -193,6 +200,8 @@ impl Built {
             pes: physical,
             busy_cycles,
             stall_cycles,
+            fill_stall_cycles: s.fill_blame.totals().collect(),
+            drain_cycles,
             counts: s.counts.clone(),
             occupancy,
             values: s.values.clone(),
