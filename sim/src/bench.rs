@@ -35,7 +35,7 @@ impl Prepared {
     /// # Errors
     /// As [`crate::simulate`].
     pub fn run(self, arch: &Accelerator) -> Result<Outcome, SimError> {
-        self.0.run(arch)
+        self.0.run(arch, &mut crate::Silent)
     }
 }
 

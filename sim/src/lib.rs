@@ -5,6 +5,7 @@
 pub mod bench;
 mod cycle;
 mod engine;
+mod observe;
 mod outcome;
 mod plan;
 mod relative;
@@ -12,6 +13,7 @@ pub mod streaming;
 mod wheel;
 
 pub use cycle::Cycle;
+pub use observe::{Buffer, Observer, Silent, Skipped, StageInfo, StageKind, TransferInfo, TransferKind};
 pub use outcome::{Outcome, StallReason, Values};
 
 use cyclonest_arch::{Accelerator, Mapping};
@@ -79,7 +81,21 @@ pub fn simulate(
     mapping: &Mapping,
     options: Options,
 ) -> Result<Outcome, SimError> {
-    build(problem, arch, mapping, options)?.run(arch)
+    simulate_observed(problem, arch, mapping, options, &mut Silent)
+}
+
+/// Simulates `mapping` of `problem` on `arch` and tells `observer` what happens.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_observed(
+    problem: &Problem,
+    arch: &Accelerator,
+    mapping: &Mapping,
+    options: Options,
+    observer: &mut impl Observer,
+) -> Result<Outcome, SimError> {
+    build(problem, arch, mapping, options)?.run(arch, observer)
 }
 
 /// Checks the mapping and loads it into the machine.

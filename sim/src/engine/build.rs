@@ -14,6 +14,7 @@ use super::recur::Recurrence;
 use super::stall::Blame;
 use super::traffic::TrafficCounters;
 use super::values::Data;
+use crate::observe::StageKind;
 use crate::plan::cursor::Cursor;
 use crate::plan::{Plan, Tile};
 use crate::wheel::Wheel;
@@ -199,6 +200,7 @@ impl Wiring {
         };
         Stage {
             resources: instances.iter().map(port).collect(),
+            instances: instances.to_vec(),
             width: if reads {
                 bank.read_width(tensor)
             } else {
@@ -209,6 +211,7 @@ impl Wiring {
             remaining: 0,
             level,
             is_network: false,
+            kind: if reads { StageKind::Read } else { StageKind::Write },
             passes: Vec::new(),
         }
     }
@@ -252,12 +255,14 @@ impl Wiring {
         let core = |cycles: u64| (cycles * layout.clock.0).div_ceil(layout.clock.1);
         Stage {
             resources: passes.keys().map(|&i| self.channel(level, i, tensor, down)).collect(),
+            instances: passes.keys().copied().collect(),
             width: link.width,
             clock: layout.clock,
             latency: core(link.latency) + reduction,
             remaining: 0,
             level,
             is_network: true,
+            kind: if down { StageKind::Down } else { StageKind::Up },
             passes: passes_cost,
         }
     }
@@ -433,6 +438,7 @@ fn wire(plan: &Plan, wiring: &Wiring, arch: &Accelerator) -> (Vec<Store>, Vec<Se
                     feeds: None,
                     pe: None,
                     fifo: bank.map_or(0, |b| b.fifo),
+                    slots: bank.map_or(STREAM_SLOTS, |b| b.slots_of(tensor)),
                     free_slots: bank.map_or(STREAM_SLOTS, |b| b.slots_of(tensor)),
                     fifo_used: 0,
                     generated: outermost,

@@ -9,6 +9,7 @@ use specs::{Component, DenseVecStorage};
 use crate::Cycle;
 use crate::engine::stall::Timeline;
 use crate::engine::values::Content;
+use crate::observe::StageKind;
 use crate::plan::Tile;
 use crate::plan::cursor::{Cursor, Steps};
 
@@ -102,6 +103,7 @@ pub(crate) struct Store {
     pub(crate) feeds: Option<SequencerId>,
     pub(crate) pe: Option<PeId>,
     pub(crate) fifo: u64,
+    pub(crate) slots: u64,
     // state
     pub(crate) free_slots: u64,
     pub(crate) fifo_used: u64,
@@ -192,6 +194,8 @@ impl Store {
 #[derive(Debug, Clone)]
 pub(crate) struct Stage {
     pub(crate) resources: Vec<ResourceId>,
+    /// The instances of `level` that they belong to.
+    pub(crate) instances: Vec<u32>,
     pub(crate) width: Width,
     /// Core cycles per cycle of the resource, as a fraction.
     pub(crate) clock: (u64, u64),
@@ -201,6 +205,7 @@ pub(crate) struct Stage {
     /// Level of the port, or level above the network.
     pub(crate) level: usize,
     pub(crate) is_network: bool,
+    pub(crate) kind: StageKind,
     /// Passes through network instances: degree and links.
     pub(crate) passes: Vec<(u64, u64)>,
 }

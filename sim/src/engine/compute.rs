@@ -5,6 +5,7 @@ use cyclonest_workloads::Tensor;
 use super::components::{PeId, StoreId, TransferId};
 use super::transfer::wait_reason;
 use super::{Engine, Event};
+use crate::observe::Observer;
 use crate::{Cycle, StallReason};
 
 /// Position of a tensor in [`Pe::needs`](super::components::Pe::needs).
@@ -16,7 +17,7 @@ const fn need_of(tensor: Tensor) -> usize {
     }
 }
 
-impl Engine<'_> {
+impl<O: Observer> Engine<'_, O> {
     /// Finds the residencies that the PE's step needs.
     pub(super) fn find_needs(&mut self, id: PeId) {
         let pe = &mut self.pes[id.at()];
@@ -92,7 +93,11 @@ impl Engine<'_> {
         let pe = &mut self.pes[id.at()];
         pe.computing = true;
         pe.busy += cycles;
-        self.s.wheel.push(now + cycles.max(1), Event::BurstEnd(id));
+        let end = now + cycles.max(1);
+        self.s.wheel.push(end, Event::BurstEnd(id));
+        if O::ACTIVE {
+            self.observer.burst(id.0, self.simulated(now).0, self.simulated(end).0);
+        }
     }
 
     pub(super) fn burst_end(&mut self, id: PeId) {
@@ -216,7 +221,8 @@ impl Engine<'_> {
     #[inline]
     fn blame(&mut self, id: PeId, end: Cycle, reason: StallReason) {
         let pe = &mut self.pes[id.at()];
-        let cycles = end.since(pe.blame_from);
+        let from = pe.blame_from;
+        let cycles = end.since(from);
         if cycles > 0 {
             pe.blame_from = end;
             pe.stalled += cycles;
@@ -225,6 +231,10 @@ impl Engine<'_> {
                 self.s.fill_blame.add(reason, cycles);
             }
             self.s.blame.add(reason, cycles);
+            if O::ACTIVE {
+                let (from, to) = (self.simulated(from).0, self.simulated(end).0);
+                self.observer.stalled(id.0, from, to, reason);
+            }
         }
     }
 }

@@ -5,8 +5,9 @@ use cyclonest_workloads::Tensor;
 
 use super::Engine;
 use super::components::{Flow, PeId, StoreId};
+use crate::observe::Observer;
 
-impl Engine<'_> {
+impl<O: Observer> Engine<'_, O> {
     /// The chain of blame, from the PE that is furthest behind.
     pub(super) fn chain_of_blame(&self, arch: &Accelerator) -> String {
         let behind = (0..self.pes.len())

@@ -25,6 +25,7 @@ use cyclonest_arch::{Accelerator, Counts, Mapping};
 use cyclonest_workloads::{Problem, Tensor};
 use specs::{RunNow, System, World, WorldExt, Write, WriteStorage};
 
+use crate::observe::Observer;
 use crate::outcome::{Outcome, StallReason, Values};
 use crate::plan::Plan;
 use crate::wheel::Wheel;
@@ -95,12 +96,13 @@ pub(crate) struct Shared {
 }
 
 /// All columns, borrowed for the length of a run.
-pub(crate) struct Engine<'a> {
+pub(crate) struct Engine<'a, O> {
     pub(crate) resources: &'a mut [Resource],
     pub(crate) stores: &'a mut [Store],
     pub(crate) sequencers: &'a mut [Sequencer],
     pub(crate) pes: &'a mut [Pe],
     pub(crate) s: &'a mut Shared,
+    pub(crate) observer: &'a mut O,
 }
 
 /// A machine with a mapping loaded, ready to run.
@@ -109,11 +111,12 @@ pub(crate) struct Built {
 }
 
 /// The hot loop as a system.
-struct Run {
+struct Run<'o, O> {
     arch: Accelerator,
+    observer: &'o mut O,
 }
 
-impl<'a> System<'a> for Run {
+impl<'a, O: Observer> System<'a> for Run<'_, O> {
     type SystemData = (
         WriteStorage<'a, Resource>,
         WriteStorage<'a, Store>,
@@ -129,6 +132,7 @@ impl<'a> System<'a> for Run {
             sequencers: sequencers.as_mut_slice(),
             pes: pes.as_mut_slice(),
             s: shared.as_mut().expect("inserted when the world was built"),
+            observer: self.observer,
         };
         engine.run_to_end(&self.arch);
     }
@@ -147,8 +151,11 @@ impl Built {
     }
 
     /// Runs to the end and reduces the columns to an outcome.
-    pub(crate) fn run(mut self, arch: &Accelerator) -> Result<Outcome, SimError> {
-        let mut system = Run { arch: arch.clone() };
+    pub(crate) fn run(mut self, arch: &Accelerator, observer: &mut impl Observer) -> Result<Outcome, SimError> {
+        let mut system = Run {
+            arch: arch.clone(),
+            observer,
+        };
         system.run_now(&self.world);
         self.outcome(arch)
     }
@@ -213,7 +220,7 @@ impl Built {
     }
 }
 
-impl Engine<'_> {
+impl<O: Observer> Engine<'_, O> {
     /// Runs from the first request to the verdict.
     fn run_to_end(&mut self, arch: &Accelerator) {
         self.start();

@@ -4,6 +4,7 @@ use specs::{Component, Join, World, WorldExt};
 
 use super::components::{Pe, Resource, Sequencer, Store};
 use super::{Built, Engine, Shared};
+use crate::observe::Silent;
 use crate::{Outcome, SimError};
 use cyclonest_arch::Accelerator;
 
@@ -43,6 +44,7 @@ impl PlainColumns {
             sequencers: &mut self.sequencers,
             pes: &mut self.pes,
             s: &mut self.shared,
+            observer: &mut Silent,
         }
         .run_to_end(arch);
         Built::reduce(&self.resources, &self.pes, &mut self.shared, arch)

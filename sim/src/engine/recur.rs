@@ -13,9 +13,10 @@ use cyclonest_workloads::Dim;
 
 use super::components::{PeId, StoreId, TransferId};
 use super::{Engine, Event};
-use crate::Cycle;
+use crate::observe::Observer;
 use crate::plan::cursor::Cursor;
 use crate::relative::{Key, RelativeState, Unit};
+use crate::{Cycle, Skipped};
 
 /// A machine state that may recur.
 #[derive(Debug)]
@@ -73,7 +74,7 @@ impl Recurrence {
     }
 }
 
-impl Engine<'_> {
+impl<O: Observer> Engine<'_, O> {
     /// At the end of a cycle: if PE 0 has crossed an iteration of a loop, looks for a recurrence and skips ahead.
     pub(super) fn look_for_recurrence(&mut self) {
         let Some(recurrence) = &mut self.s.recurrence else {
@@ -131,7 +132,11 @@ impl Engine<'_> {
             }
             return;
         };
-        let periods = self.periods_to_skip(crossed, &seen, &snapshot);
+        let mut periods = self.periods_to_skip(crossed, &seen, &snapshot);
+        if O::ACTIVE && periods > 0 {
+            let until = self.observer.skip_until(snapshot.time);
+            periods = periods.min(until.saturating_sub(snapshot.time) / (snapshot.time - seen.time).max(1));
+        }
         if periods > 0 {
             self.skip(crossed, periods, &seen, &snapshot);
             let events = self.s.events;
@@ -469,6 +474,15 @@ impl Engine<'_> {
         }
         let events = periods * (now.counters[now.counters.len() - 2] - seen.counters[seen.counters.len() - 2]);
         let recurrence = self.s.recurrence.as_mut().expect("only called with fast-forward");
+        if O::ACTIVE {
+            self.observer.skipped(Skipped {
+                from: now.time,
+                to: now.time + cycles,
+                like: seen.time,
+                period: now.time - seen.time,
+                times: periods,
+            });
+        }
         recurrence.skipped_cycles += cycles;
         recurrence.skipped_events += events;
     }

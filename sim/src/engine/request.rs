@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 
 use cyclonest_workloads::Tensor;
 
-use super::components::{Cargo, Flow, SequencerId, StoreId, Transfer};
+use super::components::{Cargo, Flow, SequencerId, StoreId, Transfer, TransferId};
 use super::{Candidate, Engine, Event};
-use crate::{Cycle, StallReason};
+use crate::observe::Observer;
+use crate::{Buffer, Cycle, StallReason, TransferInfo, TransferKind};
 
-impl Engine<'_> {
+impl<O: Observer> Engine<'_, O> {
     /// `store` may have become able to take its next residency: tell the group or visit that it belongs to.
     pub(super) fn offer(&mut self, id: StoreId) {
         let store = &self.stores[id.at()];
@@ -179,6 +180,7 @@ impl Engine<'_> {
                 return;
             }
             let ordinal = self.stores[id.at()].take();
+            self.tell_occupancy(id);
             let now = self.s.now;
             if self.stores[id.at()].pe.is_some() {
                 self.blame_request(id, ordinal, parent, parent_ordinal, Cycle(0));
@@ -246,6 +248,7 @@ impl Engine<'_> {
             (q.parent, visit.parent, visit.tile.elements, visit.unblocked_at);
         let p = q.parent_level;
         let ordinal = self.stores[store.at()].take();
+        self.tell_occupancy(store);
         if self.stores[store.at()].pe.is_some() {
             self.blame_request(store, ordinal, parent, parent_ordinal, unblocked_at);
         } else {
@@ -316,6 +319,7 @@ impl Engine<'_> {
         for i in 0..self.s.shape(shape).stores.len() {
             let id = self.s.shape(shape).stores[i];
             let ordinal = self.stores[id.at()].take();
+            self.tell_occupancy(id);
             if self.stores[id.at()].pe.is_some() {
                 self.blame_request(id, ordinal, parent, parent_ordinal, Cycle(0));
             } else {
@@ -333,11 +337,55 @@ impl Engine<'_> {
         }
     }
 
+    /// Tells the observer how many slots of a store are taken.
+    #[inline]
+    pub(super) fn tell_occupancy(&mut self, id: StoreId) {
+        if O::ACTIVE {
+            let at = self.simulated(self.s.now).0;
+            let store = &self.stores[id.at()];
+            let buffer = Buffer {
+                level: store.level,
+                instance: store.instance,
+                tensor: store.tensor,
+            };
+            self.observer.occupancy(at, buffer, store.slots - store.free_slots);
+        }
+    }
+
+    /// Tells the observer of a transfer that has been requested.
+    #[inline]
+    fn tell_request(&mut self, id: TransferId) {
+        if O::ACTIVE {
+            let at = self.simulated(self.s.now).0;
+            let t = &self.s.transfers[id.at()];
+            let q = &self.sequencers[t.sequencer.at()];
+            let stores = &self.s.shapes[t.shape.at()].stores;
+            let members: Vec<u32> = stores.iter().map(|s| self.stores[s.at()].instance).collect();
+            let info = TransferInfo {
+                transfer: u64::from(id.0),
+                kind: match t.cargo {
+                    Cargo::Fill => TransferKind::Fill,
+                    Cargo::Fetch => TransferKind::Fetch,
+                    Cargo::Drain { .. } => TransferKind::Drain,
+                },
+                tensor: q.tensor,
+                parent_level: q.parent_level,
+                level: q.level,
+                parent: self.stores[q.parent.at()].instance,
+                members: &members,
+                elements: t.elements,
+                bits: t.bits,
+            };
+            self.observer.requested(at, &info);
+        }
+    }
+
     /// Starts a transfer at its first stage; returns when it has left it.
     fn launch(&mut self, transfer: Transfer) -> Cycle {
         let drain = matches!(transfer.cargo, Cargo::Drain { .. });
         let (sequencer, elements) = (transfer.sequencer, transfer.elements);
         let id = self.s.transfer(transfer);
+        self.tell_request(id);
         self.load_transfer(id);
         let left = self.enter_stage(id).max(self.s.now + 1);
         if drain {

@@ -6,6 +6,7 @@ use super::Engine;
 use super::components::{DrainStream, Flow, Group, Record, SequencerId, ShapeId, StoreId, Visit};
 use super::values::blank;
 use crate::Cycle;
+use crate::observe::Observer;
 use crate::plan::Tile;
 
 /// What members of one transfer have in common (rule 10).
@@ -28,7 +29,7 @@ pub(crate) struct Scratch {
 
 const REDUCTION: [Dim; 3] = [Dim::C, Dim::R, Dim::S];
 
-impl Engine<'_> {
+impl<O: Observer> Engine<'_, O> {
     /// Generates until `store` knows its next residency, or there is none.
     pub(super) fn generate_for(&mut self, sequencer: SequencerId, store: StoreId) {
         while self.stores[store.at()].generated == self.stores[store.at()].requested

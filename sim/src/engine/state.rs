@@ -109,6 +109,7 @@ impl RelativeState for Store {
             feeds: _,
             pe,
             fifo: _,
+            slots: _,
             free_slots,
             fifo_used,
             generated,

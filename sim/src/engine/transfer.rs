@@ -4,9 +4,10 @@ use cyclonest_workloads::Tensor;
 
 use super::components::{Cargo, SequencerId, StoreId, TransferId};
 use super::{Engine, Event};
-use crate::{Cycle, StallReason};
+use crate::observe::Observer;
+use crate::{Cycle, StageInfo, StageKind, StallReason};
 
-impl Engine<'_> {
+impl<O: Observer> Engine<'_, O> {
     /// The head of a transfer reaches its next stage.
     pub(super) fn head(&mut self, id: TransferId) {
         self.enter_stage(id);
@@ -47,6 +48,21 @@ impl Engine<'_> {
                     port.free = start + read_occupancy;
                     port.busy += read_occupancy;
                     t.tail = t.tail.max(start + read_occupancy);
+                    if O::ACTIVE {
+                        let skipped = self.s.recurrence.as_ref().map_or(0, |r| r.skipped_cycles);
+                        self.observer.stage(
+                            u64::from(id.0),
+                            &StageInfo {
+                                kind: StageKind::Read,
+                                tensor: Tensor::Outputs,
+                                level: parent_level,
+                                instances: &[instance],
+                                reached: now.0.wrapping_add(skipped),
+                                start: start.0.wrapping_add(skipped),
+                                end: (start + read_occupancy).0.wrapping_add(skipped),
+                            },
+                        );
+                    }
                 }
             }
         }
@@ -71,6 +87,21 @@ impl Engine<'_> {
                 t.elements,
                 words,
                 t.elements * t.bits,
+            );
+        }
+        if O::ACTIVE {
+            let skipped = self.s.recurrence.as_ref().map_or(0, |r| r.skipped_cycles);
+            self.observer.stage(
+                u64::from(id.0),
+                &StageInfo {
+                    kind: stage.kind,
+                    tensor: self.sequencers[t.sequencer.at()].tensor,
+                    level: stage.level,
+                    instances: &stage.instances,
+                    reached: now.0.wrapping_add(skipped),
+                    start: start.0.wrapping_add(skipped),
+                    end: (start + occupancy).0.wrapping_add(skipped),
+                },
             );
         }
         t.hops.push((now, start));
@@ -112,6 +143,9 @@ impl Engine<'_> {
                 self.unload_drain(id, parent, ordinal);
                 self.drain_arrives(sequencer, group, elements);
             }
+        }
+        if O::ACTIVE {
+            self.observer.arrived(self.simulated(self.s.now).0, u64::from(id.0));
         }
         self.s.idle_transfers.push(id);
     }
@@ -228,6 +262,8 @@ impl Engine<'_> {
         let moved = store.slotted;
         let usable = store.free_slot();
         store.forget_released();
+        self.tell_occupancy(id);
+        let store = &mut self.stores[id.at()];
         if usable {
             let (now, level) = (self.s.now, store.level);
             let waited = StallReason::Slot {

@@ -8,6 +8,7 @@ use cyclonest_workloads::{Dim, DimMap, Problem, Tensor};
 
 use super::Engine;
 use super::components::{Cargo, StoreId, TransferId};
+use crate::observe::Observer;
 use crate::plan::Plan;
 use crate::{Fault, Values};
 
@@ -168,7 +169,7 @@ fn source(plan: &Plan, tensor: Tensor, seed: u64) -> Content {
     content
 }
 
-impl Engine<'_> {
+impl<O: Observer> Engine<'_, O> {
     /// Loads the tensors into the outermost level.
     pub(super) fn load_values(&mut self) {
         let Some(data) = &self.s.data else { return };
