@@ -15,10 +15,17 @@ use cyclonest_sconv::{
 type Contender = (String, Box<dyn FnMut()>);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let numbers: Vec<usize> = std::env::args().skip(1).map(|text| text.parse()).collect::<Result<_, _>>()?;
-    let [c, h, w, k, r, stride, pad, rest @ ..] = &numbers[..] else { return Err("C H W K R STRIDE PAD [ROUNDS]".into()) };
+    let numbers: Vec<usize> = std::env::args()
+        .skip(1)
+        .map(|text| text.parse())
+        .collect::<Result<_, _>>()?;
+    let [c, h, w, k, r, stride, pad, rest @ ..] = &numbers[..] else {
+        return Err("C H W K R STRIDE PAD [ROUNDS]".into());
+    };
     let rounds = rest.first().copied().unwrap_or(9);
-    let shape = ConvShape::new(*c, *h, *w, *k, *r).with_stride(*stride).with_padding(*pad);
+    let shape = ConvShape::new(*c, *h, *w, *k, *r)
+        .with_stride(*stride)
+        .with_padding(*pad);
     shape.check()?;
     let mut seed = 1u32;
     let mut values = |len: usize| -> Vec<f32> {
@@ -33,13 +40,27 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut contenders: Vec<Contender> = Vec::new();
     for family in [Family::Sconv, Family::Direct, Family::Pointwise] {
         for layout in [Layout::Nchw, Layout::Nchw16c] {
-            let options = Options { family: Some(family), input: layout, output: layout, ..Options::default() };
-            let Ok(mut plan) = ConvPlan::new(shape, options) else { continue };
+            let options = Options {
+                family: Some(family),
+                input: layout,
+                output: layout,
+                ..Options::default()
+            };
+            let Ok(mut plan) = ConvPlan::new(shape, options) else {
+                continue;
+            };
             let filters = plan.filters(&weights)?;
-            let input = if layout == Layout::Nchw { input.clone() } else { to_blocked(&input, shape.channels, shape.height * shape.width) };
+            let input = if layout == Layout::Nchw {
+                input.clone()
+            } else {
+                to_blocked(&input, shape.channels, shape.height * shape.width)
+            };
             let mut output = vec![0.0; plan.output_len()];
             let name = format!("{family} {layout:?}");
-            contenders.push((name, Box::new(move || plan.run(&input, &filters, &mut output).expect("checked lengths"))));
+            contenders.push((
+                name,
+                Box::new(move || plan.run(&input, &filters, &mut output).expect("checked lengths")),
+            ));
         }
     }
     let path = |name: &str| std::env::var_os(name).map(PathBuf::from);
@@ -47,8 +68,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         Err(error) => println!("{error}"),
         Ok(blas) => {
             println!("OpenBLAS {} ({})", blas.core(), blas.config());
-            let (mut im2col, input, weights, mut output) = (Im2col::new(shape), input.clone(), weights.clone(), vec![0.0; Layout::Nchw.output_len(&shape)]);
-            contenders.push(("im2col + OpenBLAS".to_string(), Box::new(move || im2col.run(&blas, &input, &weights, &mut output))));
+            let (mut im2col, input, weights, mut output) = (
+                Im2col::new(shape),
+                input.clone(),
+                weights.clone(),
+                vec![0.0; Layout::Nchw.output_len(&shape)],
+            );
+            contenders.push((
+                "im2col + OpenBLAS".to_string(),
+                Box::new(move || im2col.run(&blas, &input, &weights, &mut output)),
+            ));
         }
     }
     match OneDnn::load(path("CYCLONEST_ONEDNN").as_deref()) {
@@ -57,17 +86,28 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("oneDNN {}", dnn.version());
             for layout in [DnnLayout::Nchw, DnnLayout::Blocked] {
                 let mut conv = dnn.conv(&shape, layout, &input, &weights)?;
-                contenders.push((format!("oneDNN {layout:?} {}", conv.implementation()), Box::new(move || conv.run().expect("ran before"))));
+                contenders.push((
+                    format!("oneDNN {layout:?} {}", conv.implementation()),
+                    Box::new(move || conv.run().expect("ran before")),
+                ));
             }
             let mut conv = dnn.conv(&shape, DnnLayout::Blocked, &input, &weights)?;
             contenders.push((
                 "oneDNN Blocked with reorders".to_string(),
-                Box::new(move || conv.reorder_in().and_then(|()| conv.run()).and_then(|()| conv.reorder_out()).expect("ran before")),
+                Box::new(move || {
+                    conv.reorder_in()
+                        .and_then(|()| conv.run())
+                        .and_then(|()| conv.reorder_out())
+                        .expect("ran before")
+                }),
             ));
         }
     }
     let (mut im2col, mut output) = (Im2col::new(shape), vec![0.0; Layout::Nchw.output_len(&shape)]);
-    contenders.push(("im2col + matrixmultiply".to_string(), Box::new(move || im2col.run(&MatrixMultiply, &input, &weights, &mut output))));
+    contenders.push((
+        "im2col + matrixmultiply".to_string(),
+        Box::new(move || im2col.run(&MatrixMultiply, &input, &weights, &mut output)),
+    ));
 
     let isa = Isa::detect();
     let mut samples = vec![Vec::new(); contenders.len()];

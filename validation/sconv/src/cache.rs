@@ -22,7 +22,13 @@ pub struct Caches {
 impl Default for Caches {
     /// 32 KiB, 1 MiB, 16 MiB, 64-byte lines; latencies of current x86 server cores (5, 15, 60, 400 cycles).
     fn default() -> Self {
-        Caches { l1: 32 << 10, l2: 1 << 20, l3: 16 << 20, line: 64, latency: [5.0, 15.0, 60.0, 400.0] }
+        Caches {
+            l1: 32 << 10,
+            l2: 1 << 20,
+            l3: 16 << 20,
+            line: 64,
+            latency: [5.0, 15.0, 60.0, 400.0],
+        }
     }
 }
 
@@ -38,12 +44,17 @@ impl Caches {
         let mut caches = Caches::default();
         for index in 0..16 {
             let read = |name: &str| fs::read_to_string(folder.join(format!("index{index}")).join(name)).ok();
-            let (Some(level), Some(kind), Some(size)) = (read("level"), read("type"), read("size")) else { break };
+            let (Some(level), Some(kind), Some(size)) = (read("level"), read("type"), read("size")) else {
+                break;
+            };
             let Some(size) = parse_size(size.trim()) else { continue };
             match (level.trim(), kind.trim()) {
                 ("1", "Data" | "Unified") => {
                     caches.l1 = size;
-                    if let Some(line) = read("coherency_line_size").and_then(|line| line.trim().parse().ok()).filter(|line| *line > 0) {
+                    if let Some(line) = read("coherency_line_size")
+                        .and_then(|line| line.trim().parse().ok())
+                        .filter(|line| *line > 0)
+                    {
                         caches.line = line;
                     }
                 }

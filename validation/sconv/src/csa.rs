@@ -51,7 +51,11 @@ impl Fill {
     /// The same share of all three.
     #[must_use]
     pub fn all(share: f64) -> Self {
-        Fill { alpha: share, beta: share, gamma: share }
+        Fill {
+            alpha: share,
+            beta: share,
+            gamma: share,
+        }
     }
 }
 
@@ -87,7 +91,11 @@ impl Analysis {
     /// The cheaper of the two; weight-stationary on a tie.
     #[must_use]
     pub fn best(&self) -> Tiling {
-        if self.input.cost < self.weight.cost { self.input } else { self.weight }
+        if self.input.cost < self.weight.cost {
+            self.input
+        } else {
+            self.weight
+        }
     }
 
     /// The tiling with this stationary tensor.
@@ -115,7 +123,9 @@ pub fn csa(shape: &ConvShape, micro: MicroTile, caches: &Caches, fill: Fill) -> 
     let filter_tile = |nc: usize| micro.filters * shape.taps() * nc * ELEMENT;
     let share = |part: f64, of: usize| (part * of as f64) as usize;
     let l1 = share(fill.alpha, caches.l1);
-    let nc = halve(shape.group_channels(), |nc| input_tile(nc) + filter_tile(nc) + output <= l1);
+    let nc = halve(shape.group_channels(), |nc| {
+        input_tile(nc) + filter_tile(nc) + output <= l1
+    });
     let tiles = Tiles {
         input: input_tile(nc),
         filter: filter_tile(nc),
@@ -141,7 +151,14 @@ struct Tiles {
 }
 
 impl Tiles {
-    fn tiling(&self, stationary: Stationary, nc: usize, [l2, l3]: [usize; 2], shape: &ConvShape, caches: &Caches) -> Tiling {
+    fn tiling(
+        &self,
+        stationary: Stationary,
+        nc: usize,
+        [l2, l3]: [usize; 2],
+        shape: &ConvShape,
+        caches: &Caches,
+    ) -> Tiling {
         // "stays" is the stationary tensor's tile, "streams" the other's.
         let (stays, stay_count, streams, stream_count) = match stationary {
             Stationary::Input => (self.input, self.inputs, self.filter, self.filters),
@@ -156,7 +173,8 @@ impl Tiles {
         let channels = self.channels as f64;
         let stream_blocks = stream_count.div_ceil(k2) as f64 - 1.0;
         let stay_blocks = stay_count.div_ceil(k3) as f64 - 1.0;
-        let mut memory = channels * (all_stay + all_stream) + channels * stream_blocks.min(1.0) * stay_blocks * all_stream;
+        let mut memory =
+            channels * (all_stay + all_stream) + channels * stream_blocks.min(1.0) * stay_blocks * all_stream;
         let mut third = channels * stream_blocks * all_stay;
         let mut second = channels * (stay_count as f64 - 1.0) * all_stream;
         // Outputs come back once per further channel tile; all of the slice lies between two visits.
@@ -173,8 +191,19 @@ impl Tiles {
         let macs = shape.macs() as f64 / (shape.batch * shape.groups) as f64;
         let first = (2.0 * macs - memory - third - second).max(0.0);
         let accesses = [first, second, third, memory];
-        let cost = accesses.iter().zip(caches.latency).map(|(count, latency)| count * latency).sum();
-        Tiling { stationary, nc, k2, k3, accesses, cost }
+        let cost = accesses
+            .iter()
+            .zip(caches.latency)
+            .map(|(count, latency)| count * latency)
+            .sum();
+        Tiling {
+            stationary,
+            nc,
+            k2,
+            k3,
+            accesses,
+            cost,
+        }
     }
 }
 
@@ -191,7 +220,10 @@ fn halve(start: usize, fits: impl Fn(usize) -> bool) -> usize {
 mod tests {
     use super::*;
 
-    const X86: MicroTile = MicroTile { windows: 16, filters: 24 };
+    const X86: MicroTile = MicroTile {
+        windows: 16,
+        filters: 24,
+    };
 
     fn resnet() -> ConvShape {
         ConvShape::new(256, 14, 14, 256, 3).with_padding(1)
@@ -200,9 +232,17 @@ mod tests {
     #[test]
     fn tiles_fit_their_caches() {
         let caches = Caches::default();
-        for shape in [resnet(), ConvShape::new(512, 28, 28, 512, 3).with_padding(1), ConvShape::new(2048, 7, 7, 512, 1)] {
+        for shape in [
+            resnet(),
+            ConvShape::new(512, 28, 28, 512, 3).with_padding(1),
+            ConvShape::new(2048, 7, 7, 512, 1),
+        ] {
             let found = csa(&shape, X86, &caches, Fill::default());
-            let (input, filter, output) = (16 * shape.taps() * found.input.nc * 4, 24 * shape.taps() * found.input.nc * 4, 16 * 24 * 4);
+            let (input, filter, output) = (
+                16 * shape.taps() * found.input.nc * 4,
+                24 * shape.taps() * found.input.nc * 4,
+                16 * 24 * 4,
+            );
             assert!((input + filter + output) as f64 <= 0.9 * caches.l1 as f64);
             let Tiling { k2, k3, .. } = found.weight;
             assert!((filter + k2 * (input + output)) as f64 <= 0.9 * caches.l2 as f64);
@@ -219,7 +259,10 @@ mod tests {
         // for neither tensor to be split (K2·(tile + 1,536) ≤ 943,718), so no further block is counted.
         let found = csa(&resnet(), X86, &Caches::default(), Fill::default());
         let (input, filters) = (13.0 * 9216.0 / 64.0, 11.0 * 13824.0 / 64.0);
-        assert_eq!((found.weight.k2, found.weight.k3, found.input.k2, found.input.k3), (13, 11, 11, 13));
+        assert_eq!(
+            (found.weight.k2, found.weight.k3, found.input.k2, found.input.k3),
+            (13, 11, 11, 13)
+        );
         let reloads = 15.0 * (256.0 * 196.0 * 4.0) / 64.0;
         assert_eq!(found.weight.accesses[3], 16.0 * (input + filters));
         assert_eq!(found.weight.accesses[2], 0.0);
@@ -232,13 +275,26 @@ mod tests {
     fn a_wide_kernel_in_filters_streams_the_inputs() {
         // The 16×24 kernel has the smaller input tile, so streaming inputs is cheaper; an 8×24 POWER-like kernel with
         // more windows than filters turns that round.
-        let wide = csa(&resnet(), MicroTile { windows: 16, filters: 8 }, &Caches::default(), Fill::default());
+        let wide = csa(
+            &resnet(),
+            MicroTile {
+                windows: 16,
+                filters: 8,
+            },
+            &Caches::default(),
+            Fill::default(),
+        );
         assert_eq!(wide.best().stationary, Stationary::Input);
     }
 
     #[test]
     fn nothing_fits_a_cache_of_one_byte_and_the_tiles_are_still_positive() {
-        let caches = Caches { l1: 1, l2: 1, l3: 1, ..Caches::default() };
+        let caches = Caches {
+            l1: 1,
+            l2: 1,
+            l3: 1,
+            ..Caches::default()
+        };
         let found = csa(&resnet(), X86, &caches, Fill::default());
         assert_eq!((found.weight.nc, found.weight.k2, found.weight.k3), (1, 1, 1));
     }

@@ -24,7 +24,11 @@ impl Isa {
     /// The widest that this CPU has.
     #[must_use]
     pub fn detect() -> Isa {
-        Isa::ALL.into_iter().rev().find(|isa| isa.available()).unwrap_or(Isa::Portable)
+        Isa::ALL
+            .into_iter()
+            .rev()
+            .find(|isa| isa.available())
+            .unwrap_or(Isa::Portable)
     }
 
     /// Whether this CPU has it.

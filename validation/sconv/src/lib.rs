@@ -11,7 +11,6 @@
 //! - [`probe`] measures the host: clock, FMA rate, bandwidth, latency.
 //! - `baselines` (feature of that name) runs other libraries for comparison.
 
-
 #[cfg(feature = "baselines")]
 pub mod baselines;
 mod cache;

@@ -193,8 +193,20 @@ struct Key {
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ConvShape { filters, channels, groups, kernel: (r, s), .. } = self.shape;
-        write!(f, "{} on {}, {filters} filters of {}×{r}×{s} in {groups} groups", self.family, self.isa, channels / groups)
+        let ConvShape {
+            filters,
+            channels,
+            groups,
+            kernel: (r, s),
+            ..
+        } = self.shape;
+        write!(
+            f,
+            "{} on {}, {filters} filters of {}×{r}×{s} in {groups} groups",
+            self.family,
+            self.isa,
+            channels / groups
+        )
     }
 }
 
@@ -244,22 +256,35 @@ impl ConvPlan {
         let isa = options.isa.unwrap_or_else(Isa::detect);
         isa.require()?;
         if options.threads == 0 {
-            return Err(Error::Zero { what: "the number of threads" });
+            return Err(Error::Zero {
+                what: "the number of threads",
+            });
         }
-        let family = options.family.unwrap_or_else(|| choose(&shape, isa, options.input, options.output));
-        let unsupported = |what: &str| Error::Unsupported { family: family.to_string(), what: what.to_string() };
+        let family = options
+            .family
+            .unwrap_or_else(|| choose(&shape, isa, options.input, options.output));
+        let unsupported = |what: &str| Error::Unsupported {
+            family: family.to_string(),
+            what: what.to_string(),
+        };
         let blocked = options.input != Layout::Nchw || options.output != Layout::Nchw;
         match family {
             Family::Sconv | Family::Pointwise if blocked => return Err(unsupported("blocked layouts")),
-            Family::Direct | Family::Pointwise if isa < Isa::Avx512 => return Err(unsupported(&format!("{isa} instructions"))),
-            Family::Pointwise if !shape.is_pointwise() => return Err(unsupported("anything but 1×1, stride 1, without padding")),
+            Family::Direct | Family::Pointwise if isa < Isa::Avx512 => {
+                return Err(unsupported(&format!("{isa} instructions")));
+            }
+            Family::Pointwise if !shape.is_pointwise() => {
+                return Err(unsupported("anything but 1×1, stride 1, without padding"));
+            }
             _ if blocked && shape.groups > 1 => return Err(unsupported("groups in a blocked layout")),
             _ => {}
         }
         let caches = options.caches.unwrap_or_else(Caches::host);
         let analysis = csa(&shape, cso::micro_tile(isa), &caches, options.fill);
         let tiling = match (options.tiling, options.stationary) {
-            (Some(tiling), _) if tiling.nc == 0 || tiling.k2 == 0 || tiling.k3 == 0 => return Err(Error::Zero { what: "a tile size" }),
+            (Some(tiling), _) if tiling.nc == 0 || tiling.k2 == 0 || tiling.k3 == 0 => {
+                return Err(Error::Zero { what: "a tile size" });
+            }
             // Tiles larger than the tensors would only cost memory.
             (Some(tiling), _) => clip(tiling, &shape, analysis.micro),
             (None, Some(stationary)) => analysis.with(stationary),
@@ -277,7 +302,17 @@ impl ConvPlan {
         let threads = options.threads.min(executor.units());
         let scratch = (0..threads).map(|_| Aligned::zeroed(executor.scratch_len())).collect();
         let key = Key { shape, isa, family };
-        Ok(ConvPlan { shape, input: options.input, output: options.output, key, analysis, tiling, executor, scratch, clock: Clock::default() })
+        Ok(ConvPlan {
+            shape,
+            input: options.input,
+            output: options.output,
+            key,
+            analysis,
+            tiling,
+            executor,
+            scratch,
+            clock: Clock::default(),
+        })
     }
 
     /// The shape.
@@ -330,7 +365,10 @@ impl ConvPlan {
         expect("weights", weights.len(), self.shape.weights_len())?;
         let mut data = Aligned::zeroed(self.executor.filters_len());
         self.executor.pack(weights, data.as_mut_slice());
-        Ok(Filters { data, key: self.key.clone() })
+        Ok(Filters {
+            data,
+            key: self.key.clone(),
+        })
     }
 
     /// Convolves `input` with `filters` into `output`, overwriting it. Allocates nothing with one thread.
@@ -341,7 +379,10 @@ impl ConvPlan {
         expect("input", input.len(), self.input_len())?;
         expect("output", output.len(), self.output_len())?;
         if filters.key != self.key {
-            return Err(Error::ForeignFilters { found: filters.key.to_string(), expected: self.key.to_string() });
+            return Err(Error::ForeignFilters {
+                found: filters.key.to_string(),
+                expected: self.key.to_string(),
+            });
         }
         let shape = &self.shape;
         let groups = shape.groups;
@@ -385,24 +426,42 @@ impl ConvPlan {
     /// # Errors
     /// As [`Self::run`].
     pub fn run_profiled(&mut self, input: &[f32], filters: &Filters, output: &mut [f32]) -> Result<Profile, Error> {
-        self.clock = Clock { enabled: true, packing: Duration::ZERO };
+        self.clock = Clock {
+            enabled: true,
+            packing: Duration::ZERO,
+        };
         let started = Instant::now();
         let result = self.run(input, filters, output);
-        let profile = Profile { total: started.elapsed(), packing: self.clock.packing };
+        let profile = Profile {
+            total: started.elapsed(),
+            packing: self.clock.packing,
+        };
         self.clock = Clock::default();
         result.map(|()| profile)
     }
 }
 
 fn clip(tiling: Tiling, shape: &ConvShape, micro: MicroTile) -> Tiling {
-    let (inputs, filters) = (shape.windows().div_ceil(micro.windows), shape.group_filters().div_ceil(micro.filters));
+    let (inputs, filters) = (
+        shape.windows().div_ceil(micro.windows),
+        shape.group_filters().div_ceil(micro.filters),
+    );
     let (streams, stays) = match tiling.stationary {
         Stationary::Input => (filters, inputs),
         Stationary::Weight => (inputs, filters),
     };
-    Tiling { nc: tiling.nc.min(shape.group_channels()), k2: tiling.k2.min(streams), k3: tiling.k3.min(stays), ..tiling }
+    Tiling {
+        nc: tiling.nc.min(shape.group_channels()),
+        k2: tiling.k2.min(streams),
+        k3: tiling.k3.min(stays),
+        ..tiling
+    }
 }
 
 fn expect(what: &'static str, found: usize, expected: usize) -> Result<(), Error> {
-    if found == expected { Ok(()) } else { Err(Error::Length { what, found, expected }) }
+    if found == expected {
+        Ok(())
+    } else {
+        Err(Error::Length { what, found, expected })
+    }
 }

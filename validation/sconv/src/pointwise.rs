@@ -31,7 +31,10 @@ impl Pointwise {
         // Half of L1 for the panel; blocks of equal size.
         let most = (caches.l1 / 2 / (PANEL * size_of::<f32>())).max(1);
         let blocks = shape.group_channels().div_ceil(most);
-        Pointwise { shape, channels: shape.group_channels().div_ceil(blocks) }
+        Pointwise {
+            shape,
+            channels: shape.group_channels().div_ceil(blocks),
+        }
     }
 
     fn filter_tiles(&self) -> usize {

@@ -5,15 +5,21 @@
 
 use std::{hint::black_box, time::Duration};
 
-use rustix::time::{ClockId, clock_gettime};
-
 use crate::Isa;
 
-/// Time that the calling thread has run on a CPU.
+/// Time that the calling thread has run on a CPU, from some start. Wall-clock time on systems other than Unix.
 #[must_use]
 pub fn thread_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+    #[cfg(unix)]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+    }
+    #[cfg(not(unix))]
+    {
+        static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+        START.get_or_init(std::time::Instant::now).elapsed()
+    }
 }
 
 /// Cycles that one integer multiplication waits for the one before: 3 on the x86-64 cores since 2008.
@@ -233,7 +239,12 @@ mod tests {
 
     #[test]
     fn rates_and_latencies_are_finite_and_positive() {
-        for value in [fma_rate(Isa::detect(), 100_000), read_rate(1 << 14, 10), write_rate(1 << 14, 10), load_latency(1 << 14, 10_000)] {
+        for value in [
+            fma_rate(Isa::detect(), 100_000),
+            read_rate(1 << 14, 10),
+            write_rate(1 << 14, 10),
+            load_latency(1 << 14, 10_000),
+        ] {
             assert!(value.is_finite() && value > 0.0, "{value}");
         }
     }

@@ -10,7 +10,10 @@ pub fn reference(shape: &ConvShape, input: &[f32], weights: &[f32]) -> Result<Ve
     shape.check()?;
     let (height, width) = (shape.height, shape.width);
     let input_len = shape.batch * shape.channels * height * width;
-    for (what, found, expected) in [("input", input.len(), input_len), ("weights", weights.len(), shape.weights_len())] {
+    for (what, found, expected) in [
+        ("input", input.len(), input_len),
+        ("weights", weights.len(), shape.weights_len()),
+    ] {
         if found != expected {
             return Err(Error::Length { what, found, expected });
         }
@@ -27,7 +30,10 @@ pub fn reference(shape: &ConvShape, input: &[f32], weights: &[f32]) -> Result<Ve
                 for s in 0..shape.kernel.1 {
                     let weight = f64::from(weights[((k * c_per + c) * shape.kernel.0 + r) * shape.kernel.1 + s]);
                     for y in 0..p {
-                        let Some(row) = (y * shape.stride.0 + r * shape.dilation.0).checked_sub(shape.padding.top).filter(|row| *row < height) else {
+                        let Some(row) = (y * shape.stride.0 + r * shape.dilation.0)
+                            .checked_sub(shape.padding.top)
+                            .filter(|row| *row < height)
+                        else {
                             continue;
                         };
                         for x in 0..q {

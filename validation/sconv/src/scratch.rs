@@ -14,7 +14,10 @@ pub(crate) struct Aligned {
 impl Aligned {
     pub(crate) fn zeroed(len: usize) -> Self {
         if len == 0 {
-            return Aligned { data: ALIGN as *mut f32, len };
+            return Aligned {
+                data: ALIGN as *mut f32,
+                len,
+            };
         }
         let layout = Self::layout(len);
         // SAFETY: the layout has a size above zero.
@@ -26,7 +29,9 @@ impl Aligned {
     }
 
     fn layout(len: usize) -> Layout {
-        Layout::array::<f32>(len).and_then(|layout| layout.align_to(ALIGN)).expect("a checked shape's buffers can be addressed")
+        Layout::array::<f32>(len)
+            .and_then(|layout| layout.align_to(ALIGN))
+            .expect("a checked shape's buffers can be addressed")
     }
 
     pub(crate) fn as_ptr(&self) -> *const f32 {

@@ -21,7 +21,12 @@ impl Padding {
     /// The same padding on all four sides.
     #[must_use]
     pub fn all(pad: usize) -> Self {
-        Padding { top: pad, bottom: pad, left: pad, right: pad }
+        Padding {
+            top: pad,
+            bottom: pad,
+            left: pad,
+            right: pad,
+        }
     }
 }
 
@@ -71,19 +76,28 @@ impl ConvShape {
     /// The same with another stride on both axes.
     #[must_use]
     pub fn with_stride(self, stride: usize) -> Self {
-        ConvShape { stride: (stride, stride), ..self }
+        ConvShape {
+            stride: (stride, stride),
+            ..self
+        }
     }
 
     /// The same with another padding on all sides.
     #[must_use]
     pub fn with_padding(self, pad: usize) -> Self {
-        ConvShape { padding: Padding::all(pad), ..self }
+        ConvShape {
+            padding: Padding::all(pad),
+            ..self
+        }
     }
 
     /// The same with another dilation on both axes.
     #[must_use]
     pub fn with_dilation(self, dilation: usize) -> Self {
-        ConvShape { dilation: (dilation, dilation), ..self }
+        ConvShape {
+            dilation: (dilation, dilation),
+            ..self
+        }
     }
 
     /// The same in another number of groups.
@@ -116,13 +130,31 @@ impl ConvShape {
         }
         for (what, count) in [("channels", self.channels), ("filters", self.filters)] {
             if count % self.groups != 0 {
-                return Err(Error::Groups { what, count, groups: self.groups });
+                return Err(Error::Groups {
+                    what,
+                    count,
+                    groups: self.groups,
+                });
             }
         }
         let span = |taps: usize, dilation: usize| (taps - 1).checked_mul(dilation).and_then(|n| n.checked_add(1));
         let axes = [
-            ("rows", self.kernel.0, self.dilation.0, self.height, self.padding.top, self.padding.bottom),
-            ("columns", self.kernel.1, self.dilation.1, self.width, self.padding.left, self.padding.right),
+            (
+                "rows",
+                self.kernel.0,
+                self.dilation.0,
+                self.height,
+                self.padding.top,
+                self.padding.bottom,
+            ),
+            (
+                "columns",
+                self.kernel.1,
+                self.dilation.1,
+                self.width,
+                self.padding.left,
+                self.padding.right,
+            ),
         ];
         for (axis, taps, dilation, extent, before, after) in axes {
             let input = extent.checked_add(before).and_then(|n| n.checked_add(after));
@@ -138,10 +170,16 @@ impl ConvShape {
         let limit = isize::MAX as usize / 4096;
         let product = |sizes: &[usize]| sizes.iter().try_fold(1usize, |all, size| all.checked_mul(*size));
         let (p, q) = self.output();
-        let (rows, columns) = (self.padding.top + self.height + self.padding.bottom, self.padding.left + self.width + self.padding.right);
+        let (rows, columns) = (
+            self.padding.top + self.height + self.padding.bottom,
+            self.padding.left + self.width + self.padding.right,
+        );
         for (what, sizes) in [
             ("input", &[self.batch, self.channels, rows, columns][..]),
-            ("filters", &[self.filters, self.channels / self.groups, self.kernel.0, self.kernel.1]),
+            (
+                "filters",
+                &[self.filters, self.channels / self.groups, self.kernel.0, self.kernel.1],
+            ),
             ("output", &[self.batch, self.filters, p, q]),
         ] {
             if product(sizes).is_none_or(|n| n > limit) {
@@ -154,10 +192,24 @@ impl ConvShape {
     /// Output rows and columns (P, Q) of a checked shape.
     #[must_use]
     pub fn output(&self) -> (usize, usize) {
-        let extent = |size: usize, pad: usize, taps: usize, dilation: usize, stride: usize| (size + pad - (taps - 1) * dilation - 1) / stride + 1;
+        let extent = |size: usize, pad: usize, taps: usize, dilation: usize, stride: usize| {
+            (size + pad - (taps - 1) * dilation - 1) / stride + 1
+        };
         (
-            extent(self.height, self.padding.top + self.padding.bottom, self.kernel.0, self.dilation.0, self.stride.0),
-            extent(self.width, self.padding.left + self.padding.right, self.kernel.1, self.dilation.1, self.stride.1),
+            extent(
+                self.height,
+                self.padding.top + self.padding.bottom,
+                self.kernel.0,
+                self.dilation.0,
+                self.stride.0,
+            ),
+            extent(
+                self.width,
+                self.padding.left + self.padding.right,
+                self.kernel.1,
+                self.dilation.1,
+                self.stride.1,
+            ),
         )
     }
 
@@ -189,7 +241,11 @@ impl ConvShape {
     /// Multiply-accumulates, those on padding included: N·G·K·C·R·S·P·Q.
     #[must_use]
     pub fn macs(&self) -> u64 {
-        self.batch as u64 * self.filters as u64 * self.group_channels() as u64 * self.taps() as u64 * self.windows() as u64
+        self.batch as u64
+            * self.filters as u64
+            * self.group_channels() as u64
+            * self.taps() as u64
+            * self.windows() as u64
     }
 
     /// Elements of the weights {G·K, C, R, S}.

@@ -1,6 +1,9 @@
 //! Random shapes on every path of this machine, against the f64 reference, with guards around every slice.
 
-use cyclonest_sconv::{ConvPlan, ConvShape, Family, Isa, Layout, Options, Padding, Stationary, error_bound, from_blocked, reference, to_blocked};
+use cyclonest_sconv::{
+    ConvPlan, ConvShape, Family, Isa, Layout, Options, Padding, Stationary, error_bound, from_blocked, reference,
+    to_blocked,
+};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -19,7 +22,11 @@ impl Guarded {
         let mut data = vec![guard; GUARD];
         data.extend_from_slice(values);
         data.resize(values.len() + 2 * GUARD, guard);
-        Guarded { data, len: values.len(), guard }
+        Guarded {
+            data,
+            len: values.len(),
+            guard,
+        }
     }
 
     fn slice(&mut self) -> &mut [f32] {
@@ -34,7 +41,11 @@ impl Guarded {
 
 fn random_shape(rng: &mut ChaCha8Rng) -> ConvShape {
     loop {
-        let groups = if rng.random_bool(0.25) { rng.random_range(2..5) } else { 1 };
+        let groups = if rng.random_bool(0.25) {
+            rng.random_range(2..5)
+        } else {
+            1
+        };
         let most = if groups == 1 { 90 } else { 20 };
         let pixel = rng.random_bool(0.1);
         let kernel = (rng.random_range(1..6), rng.random_range(1..6));
@@ -44,15 +55,28 @@ fn random_shape(rng: &mut ChaCha8Rng) -> ConvShape {
             Padding::default()
         } else {
             let mut pad = || rng.random_range(0..4);
-            Padding { top: pad(), bottom: pad(), left: pad(), right: pad() }
+            Padding {
+                top: pad(),
+                bottom: pad(),
+                left: pad(),
+                right: pad(),
+            }
         };
-        let extent = |taps: usize, dilation: usize, pads: usize| ((taps - 1) * dilation + 1).saturating_sub(pads).max(1);
+        let extent =
+            |taps: usize, dilation: usize, pads: usize| ((taps - 1) * dilation + 1).saturating_sub(pads).max(1);
         let (height, width) = if pixel {
-            (extent(kernel.0, dilation.0, padding.top + padding.bottom), extent(kernel.1, dilation.1, padding.left + padding.right))
+            (
+                extent(kernel.0, dilation.0, padding.top + padding.bottom),
+                extent(kernel.1, dilation.1, padding.left + padding.right),
+            )
         } else {
             (rng.random_range(1..24), rng.random_range(1..40))
         };
-        let stride = if rng.random_bool(0.4) { (1, 1) } else { (rng.random_range(1..5), rng.random_range(1..5)) };
+        let stride = if rng.random_bool(0.4) {
+            (1, 1)
+        } else {
+            (rng.random_range(1..5), rng.random_range(1..5))
+        };
         let shape = ConvShape {
             batch: rng.random_range(1..3),
             groups,
@@ -76,30 +100,65 @@ fn paths(shape: &ConvShape) -> Vec<Options> {
     let mut paths = Vec::new();
     for isa in Isa::ALL.into_iter().filter(|isa| isa.available()) {
         for stationary in [Stationary::Input, Stationary::Weight] {
-            let base = Options { isa: Some(isa), family: Some(Family::Sconv), stationary: Some(stationary), ..Options::default() };
+            let base = Options {
+                isa: Some(isa),
+                family: Some(Family::Sconv),
+                stationary: Some(stationary),
+                ..Options::default()
+            };
             paths.push(base);
             // Caches so small that every loop of the macro-kernel splits.
-            let caches = cyclonest_sconv::Caches { l1: 4 << 10, l2: 16 << 10, l3: 48 << 10, ..cyclonest_sconv::Caches::default() };
-            paths.push(Options { caches: Some(caches), ..base });
+            let caches = cyclonest_sconv::Caches {
+                l1: 4 << 10,
+                l2: 16 << 10,
+                l3: 48 << 10,
+                ..cyclonest_sconv::Caches::default()
+            };
+            paths.push(Options {
+                caches: Some(caches),
+                ..base
+            });
             if isa == Isa::Avx512 {
-                paths.push(Options { vector_packing: false, ..base });
+                paths.push(Options {
+                    vector_packing: false,
+                    ..base
+                });
             }
         }
     }
     if Isa::Avx512.available() {
-        let small = cyclonest_sconv::Caches { l1: 4 << 10, l2: 16 << 10, ..cyclonest_sconv::Caches::default() };
+        let small = cyclonest_sconv::Caches {
+            l1: 4 << 10,
+            l2: 16 << 10,
+            ..cyclonest_sconv::Caches::default()
+        };
         let families = [Some(Family::Direct), shape.is_pointwise().then_some(Family::Pointwise)];
         for family in families.into_iter().flatten() {
             for caches in [None, Some(small)] {
                 for threads in [1, 3] {
-                    paths.push(Options { family: Some(family), caches, threads, ..Options::default() });
+                    paths.push(Options {
+                        family: Some(family),
+                        caches,
+                        threads,
+                        ..Options::default()
+                    });
                 }
             }
         }
         if shape.groups == 1 {
-            for (input, output) in [(Layout::Nchw16c, Layout::Nchw16c), (Layout::Nchw, Layout::Nchw16c), (Layout::Nchw16c, Layout::Nchw)] {
+            for (input, output) in [
+                (Layout::Nchw16c, Layout::Nchw16c),
+                (Layout::Nchw, Layout::Nchw16c),
+                (Layout::Nchw16c, Layout::Nchw),
+            ] {
                 for caches in [None, Some(small)] {
-                    paths.push(Options { family: Some(Family::Direct), caches, input, output, ..Options::default() });
+                    paths.push(Options {
+                        family: Some(Family::Direct),
+                        caches,
+                        input,
+                        output,
+                        ..Options::default()
+                    });
                 }
             }
         }
@@ -117,18 +176,35 @@ fn check(shape: ConvShape, rng: &mut ChaCha8Rng) {
     for options in paths(&shape) {
         let mut plan = ConvPlan::new(shape, options).unwrap_or_else(|error| panic!("{shape:?} {options:?}: {error}"));
         let pixels = shape.height * shape.width;
-        let mut image = Guarded::new(&if options.input == Layout::Nchw { input.clone() } else { to_blocked(&input, shape.channels, pixels) }, f32::NAN);
+        let mut image = Guarded::new(
+            &if options.input == Layout::Nchw {
+                input.clone()
+            } else {
+                to_blocked(&input, shape.channels, pixels)
+            },
+            f32::NAN,
+        );
         let filters = plan.filters(&weights).unwrap();
         let mut output = Guarded::new(&vec![f32::NAN; plan.output_len()], -123.25);
         // Twice: buffers of the first run must not leak into the second.
         for _ in 0..2 {
             plan.run(image.slice(), &filters, output.slice()).unwrap();
         }
-        assert!(image.guards_hold() && output.guards_hold(), "{shape:?} {options:?}: wrote outside its slice");
-        let found = if options.output == Layout::Nchw { output.slice().to_vec() } else { from_blocked(output.slice(), shape.filters, shape.windows()) };
+        assert!(
+            image.guards_hold() && output.guards_hold(),
+            "{shape:?} {options:?}: wrote outside its slice"
+        );
+        let found = if options.output == Layout::Nchw {
+            output.slice().to_vec()
+        } else {
+            from_blocked(output.slice(), shape.filters, shape.windows())
+        };
         for (index, (found, expected)) in found.iter().zip(&expected).enumerate() {
             let error = (f64::from(*found) - expected).abs();
-            assert!(error <= bound, "{shape:?} {options:?}: output {index} is {found}, expected {expected} (error {error:e}, bound {bound:e})");
+            assert!(
+                error <= bound,
+                "{shape:?} {options:?}: output {index} is {found}, expected {expected} (error {error:e}, bound {bound:e})"
+            );
         }
     }
 }
@@ -136,7 +212,10 @@ fn check(shape: ConvShape, rng: &mut ChaCha8Rng) {
 /// 1,000 shapes; `CYCLONEST_CASES` sets another number.
 #[test]
 fn random_shapes_are_correct_on_every_path() {
-    let cases = std::env::var("CYCLONEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1000);
+    let cases = std::env::var("CYCLONEST_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(1000);
     let mut rng = ChaCha8Rng::seed_from_u64(6);
     for _ in 0..cases {
         let shape = random_shape(&mut rng);
@@ -162,5 +241,8 @@ fn windows_that_see_only_padding_are_zero() {
 #[test]
 fn depthwise_is_groups_of_one_channel() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
-    check(ConvShape::new(24, 9, 9, 24, 3).with_padding(1).with_groups(24), &mut rng);
+    check(
+        ConvShape::new(24, 9, 9, 24, 3).with_padding(1).with_groups(24),
+        &mut rng,
+    );
 }

@@ -14,10 +14,30 @@ pub struct MatrixMultiply;
 
 impl Gemm for MatrixMultiply {
     fn sgemm(&self, (m, n, k): (usize, usize, usize), a: &[f32], b: &[f32], c: &mut [f32]) {
-        assert!(a.len() >= m * k && b.len() >= k * n && c.len() >= m * n, "matrices of the stated sizes");
+        assert!(
+            a.len() >= m * k && b.len() >= k * n && c.len() >= m * n,
+            "matrices of the stated sizes"
+        );
         let (n, k) = (n as isize, k as isize);
         // SAFETY: the matrices have the sizes that are passed, rows are contiguous, and C is not aliased.
-        unsafe { matrixmultiply::sgemm(m, k as usize, n as usize, 1.0, a.as_ptr(), k, 1, b.as_ptr(), n, 1, 0.0, c.as_mut_ptr(), n, 1) }
+        unsafe {
+            matrixmultiply::sgemm(
+                m,
+                k as usize,
+                n as usize,
+                1.0,
+                a.as_ptr(),
+                k,
+                1,
+                b.as_ptr(),
+                n,
+                1,
+                0.0,
+                c.as_mut_ptr(),
+                n,
+                1,
+            )
+        }
     }
 }
 
@@ -32,8 +52,15 @@ impl Im2col {
     /// Allocates the copy of one group's windows.
     #[must_use]
     pub fn new(shape: ConvShape) -> Self {
-        let len = if shape.is_pointwise() { 0 } else { shape.group_channels() * shape.taps() * shape.windows() };
-        Im2col { shape, columns: vec![0.0; len] }
+        let len = if shape.is_pointwise() {
+            0
+        } else {
+            shape.group_channels() * shape.taps() * shape.windows()
+        };
+        Im2col {
+            shape,
+            columns: vec![0.0; len],
+        }
     }
 
     /// Convolves NCHW `input` with `weights` {G·K, C, R, S} into NCHW `output`.
@@ -67,17 +94,28 @@ impl Im2col {
             let image = &input[c * shape.height * shape.width..][..shape.height * shape.width];
             // Output columns whose input column is inside: lo..hi.
             let offset = s * shape.dilation.1;
-            let lo = shape.padding.left.saturating_sub(offset).div_ceil(shape.stride.1).min(q);
-            let hi = (shape.width + shape.padding.left).saturating_sub(offset).div_ceil(shape.stride.1).clamp(lo, q);
+            let lo = shape
+                .padding
+                .left
+                .saturating_sub(offset)
+                .div_ceil(shape.stride.1)
+                .min(q);
+            let hi = (shape.width + shape.padding.left)
+                .saturating_sub(offset)
+                .div_ceil(shape.stride.1)
+                .clamp(lo, q);
             for (y, target) in target.chunks_exact_mut(q).enumerate() {
-                let row = (y * shape.stride.0 + r * shape.dilation.0).checked_sub(shape.padding.top).filter(|row| *row < shape.height);
+                let row = (y * shape.stride.0 + r * shape.dilation.0)
+                    .checked_sub(shape.padding.top)
+                    .filter(|row| *row < shape.height);
                 let Some(row) = row.filter(|_| lo < hi) else {
                     target.fill(0.0);
                     continue;
                 };
                 target[..lo].fill(0.0);
                 target[hi..].fill(0.0);
-                let source = &image[row * shape.width..][..shape.width][lo * shape.stride.1 + offset - shape.padding.left..];
+                let source =
+                    &image[row * shape.width..][..shape.width][lo * shape.stride.1 + offset - shape.padding.left..];
                 if shape.stride.1 == 1 {
                     target[lo..hi].copy_from_slice(&source[..hi - lo]);
                 } else {

@@ -63,6 +63,10 @@ fn load(library: &'static str, path: Option<&Path>, names: &[&str]) -> Result<Li
             Err(error) => reason = error.to_string(),
         }
     }
-    let tried = candidates.iter().map(|name| name.to_string_lossy()).collect::<Vec<_>>().join(", ");
+    let tried = candidates
+        .iter()
+        .map(|name| name.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(", ");
     Err(BaselineError::NotFound { library, tried, reason })
 }

@@ -91,7 +91,11 @@ functions! {
 }
 
 fn check(call: &'static str, status: c_int) -> Result<(), BaselineError> {
-    if status == 0 { Ok(()) } else { Err(BaselineError::Status { call, status }) }
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(BaselineError::Status { call, status })
+    }
 }
 
 /// What the convolution primitive sees.
@@ -155,8 +159,16 @@ impl OneDnn {
         // SAFETY: out-parameters are valid.
         check("dnnl_engine_create", unsafe { (f.engine_create)(&mut engine, CPU, 0) })?;
         // SAFETY: the engine was just created.
-        check("dnnl_stream_create", unsafe { (f.stream_create)(&mut stream, engine, IN_ORDER) })?;
-        Ok(OneDnn(Arc::new(Loaded { f, engine, stream, version: format!("{major}.{minor}.{patch}"), _library: library })))
+        check("dnnl_stream_create", unsafe {
+            (f.stream_create)(&mut stream, engine, IN_ORDER)
+        })?;
+        Ok(OneDnn(Arc::new(Loaded {
+            f,
+            engine,
+            stream,
+            version: format!("{major}.{minor}.{patch}"),
+            _library: library,
+        })))
     }
 
     /// The library's version.
@@ -169,7 +181,13 @@ impl OneDnn {
     ///
     /// # Errors
     /// A shape or layout that the library refuses, or slices of the wrong length.
-    pub fn conv(&self, shape: &ConvShape, layout: DnnLayout, input: &[f32], weights: &[f32]) -> Result<OneDnnConv, BaselineError> {
+    pub fn conv(
+        &self,
+        shape: &ConvShape,
+        layout: DnnLayout,
+        input: &[f32],
+        weights: &[f32],
+    ) -> Result<OneDnnConv, BaselineError> {
         OneDnnConv::new(self.clone(), shape, layout, input, weights)
     }
 }
@@ -216,7 +234,13 @@ impl Drop for OneDnnConv {
 }
 
 impl OneDnnConv {
-    fn new(dnn: OneDnn, shape: &ConvShape, layout: DnnLayout, input: &[f32], weights: &[f32]) -> Result<Self, BaselineError> {
+    fn new(
+        dnn: OneDnn,
+        shape: &ConvShape,
+        layout: DnnLayout,
+        input: &[f32],
+        weights: &[f32],
+    ) -> Result<Self, BaselineError> {
         let pixels = shape.height * shape.width;
         if input.len() != shape.batch * shape.channels * pixels || weights.len() != shape.weights_len() {
             return Err(BaselineError::Unsupported("a slice of the wrong length"));
@@ -238,10 +262,25 @@ impl OneDnnConv {
         let int = |n: usize| n as i64;
         let source_dims = [shape.batch, shape.channels, shape.height, shape.width].map(int);
         let target_dims = [shape.batch, shape.filters, p, q].map(int);
-        let grouped = [shape.groups, shape.group_filters(), shape.group_channels(), shape.kernel.0, shape.kernel.1].map(int);
+        let grouped = [
+            shape.groups,
+            shape.group_filters(),
+            shape.group_channels(),
+            shape.kernel.0,
+            shape.kernel.1,
+        ]
+        .map(int);
         let weight_dims = if shape.groups == 1 { &grouped[1..] } else { &grouped[..] };
-        let plain = [conv.desc(&source_dims, false)?, conv.desc(weight_dims, false)?, conv.desc(&target_dims, false)?];
-        let any = [conv.desc(&source_dims, true)?, conv.desc(weight_dims, true)?, conv.desc(&target_dims, true)?];
+        let plain = [
+            conv.desc(&source_dims, false)?,
+            conv.desc(weight_dims, false)?,
+            conv.desc(&target_dims, false)?,
+        ];
+        let any = [
+            conv.desc(&source_dims, true)?,
+            conv.desc(weight_dims, true)?,
+            conv.desc(&target_dims, true)?,
+        ];
         let (source_desc, target_desc) = match layout {
             DnnLayout::Nchw => (plain[0], plain[2]),
             DnnLayout::Blocked => (any[0], any[2]),
@@ -255,8 +294,22 @@ impl OneDnnConv {
         };
         let before = pair((shape.padding.top, shape.padding.left));
         let after = dims(&[
-            end(p, shape.stride.0, shape.kernel.0, shape.dilation.0, shape.height, shape.padding.top),
-            end(q, shape.stride.1, shape.kernel.1, shape.dilation.1, shape.width, shape.padding.left),
+            end(
+                p,
+                shape.stride.0,
+                shape.kernel.0,
+                shape.dilation.0,
+                shape.height,
+                shape.padding.top,
+            ),
+            end(
+                q,
+                shape.stride.1,
+                shape.kernel.1,
+                shape.dilation.1,
+                shape.width,
+                shape.padding.left,
+            ),
         ]);
         let f = conv.dnn.0.f;
         let mut desc = null_mut();
@@ -289,7 +342,8 @@ impl OneDnnConv {
         }
         conv.conv = conv.primitive(desc)?;
         // SAFETY: queries of a live descriptor; the results belong to it, and it is kept.
-        let [source, weight, target] = [QUERY_SOURCE, QUERY_WEIGHTS, QUERY_TARGET].map(|what| unsafe { (f.primitive_desc_query_md)(desc, what, 0) });
+        let [source, weight, target] = [QUERY_SOURCE, QUERY_WEIGHTS, QUERY_TARGET]
+            .map(|what| unsafe { (f.primitive_desc_query_md)(desc, what, 0) });
         conv.source = conv.memory(source)?;
         conv.weights = conv.memory(weight)?;
         conv.target = conv.memory(target)?;
@@ -318,7 +372,14 @@ impl OneDnnConv {
     /// # Errors
     /// What the library reports.
     pub fn run(&mut self) -> Result<(), BaselineError> {
-        self.execute(self.conv, &[(ARG_SOURCE, self.source), (ARG_WEIGHTS, self.weights), (ARG_TARGET, self.target)])
+        self.execute(
+            self.conv,
+            &[
+                (ARG_SOURCE, self.source),
+                (ARG_WEIGHTS, self.weights),
+                (ARG_TARGET, self.target),
+            ],
+        )
     }
 
     /// Reorders the NCHW input into the primitive's layout.
@@ -326,7 +387,10 @@ impl OneDnnConv {
     /// # Errors
     /// What the library reports.
     pub fn reorder_in(&mut self) -> Result<(), BaselineError> {
-        self.execute(self.source_reorder.0, &[(ARG_SOURCE, self.source_reorder.1), (ARG_TARGET, self.source)])
+        self.execute(
+            self.source_reorder.0,
+            &[(ARG_SOURCE, self.source_reorder.1), (ARG_TARGET, self.source)],
+        )
     }
 
     /// Reorders the output to NCHW.
@@ -334,7 +398,10 @@ impl OneDnnConv {
     /// # Errors
     /// What the library reports.
     pub fn reorder_out(&mut self) -> Result<(), BaselineError> {
-        self.execute(self.target_reorder.0, &[(ARG_SOURCE, self.target), (ARG_TARGET, self.target_reorder.1)])
+        self.execute(
+            self.target_reorder.0,
+            &[(ARG_SOURCE, self.target), (ARG_TARGET, self.target_reorder.1)],
+        )
     }
 
     /// The output of the last run, NCHW.
@@ -373,7 +440,9 @@ impl OneDnnConv {
     fn primitive(&mut self, desc: Handle) -> Result<Handle, BaselineError> {
         let mut primitive = null_mut();
         // SAFETY: the descriptor is alive.
-        check("dnnl_primitive_create", unsafe { (self.dnn.0.f.primitive_create)(&mut primitive, desc) })?;
+        check("dnnl_primitive_create", unsafe {
+            (self.dnn.0.f.primitive_create)(&mut primitive, desc)
+        })?;
         self.owned.push(Owned::Primitive(primitive));
         Ok(primitive)
     }
@@ -382,7 +451,9 @@ impl OneDnnConv {
         let mut memory = null_mut();
         let allocate = usize::MAX as Handle; // DNNL_MEMORY_ALLOCATE
         // SAFETY: descriptor and engine are alive; the library allocates.
-        check("dnnl_memory_create", unsafe { (self.dnn.0.f.memory_create)(&mut memory, desc, self.dnn.0.engine, allocate) })?;
+        check("dnnl_memory_create", unsafe {
+            (self.dnn.0.f.memory_create)(&mut memory, desc, self.dnn.0.engine, allocate)
+        })?;
         self.owned.push(Owned::Memory(memory));
         Ok(memory)
     }
@@ -390,7 +461,8 @@ impl OneDnnConv {
     fn reorder(&mut self, from: Handle, to: Handle) -> Result<Handle, BaselineError> {
         let (engine, mut desc) = (self.dnn.0.engine, null_mut());
         // SAFETY: descriptors and engine are alive.
-        let status = unsafe { (self.dnn.0.f.reorder_primitive_desc_create)(&mut desc, from, engine, to, engine, null()) };
+        let status =
+            unsafe { (self.dnn.0.f.reorder_primitive_desc_create)(&mut desc, from, engine, to, engine, null()) };
         check("dnnl_reorder_primitive_desc_create", status)?;
         self.owned.push(Owned::PrimitiveDesc(desc));
         self.primitive(desc)
@@ -399,7 +471,9 @@ impl OneDnnConv {
     fn data(&self, memory: Handle) -> Result<*mut f32, BaselineError> {
         let mut data = null_mut();
         // SAFETY: the memory is alive.
-        check("dnnl_memory_get_data_handle", unsafe { (self.dnn.0.f.memory_get_data_handle)(memory, &mut data) })?;
+        check("dnnl_memory_get_data_handle", unsafe {
+            (self.dnn.0.f.memory_get_data_handle)(memory, &mut data)
+        })?;
         Ok(data.cast())
     }
 
@@ -411,13 +485,23 @@ impl OneDnnConv {
     }
 
     fn execute(&self, primitive: Handle, args: &[(c_int, Handle)]) -> Result<(), BaselineError> {
-        let mut list = [const { ExecArg { arg: 0, memory: null_mut() } }; 3];
+        let mut list = [const {
+            ExecArg {
+                arg: 0,
+                memory: null_mut(),
+            }
+        }; 3];
         for (slot, (arg, memory)) in list.iter_mut().zip(args) {
-            *slot = ExecArg { arg: *arg, memory: *memory };
+            *slot = ExecArg {
+                arg: *arg,
+                memory: *memory,
+            };
         }
         let f = &self.dnn.0.f;
         // SAFETY: primitive, memories and stream are alive; `args` has at most three entries.
-        check("dnnl_primitive_execute", unsafe { (f.primitive_execute)(primitive, self.dnn.0.stream, args.len() as c_int, list.as_ptr()) })?;
+        check("dnnl_primitive_execute", unsafe {
+            (f.primitive_execute)(primitive, self.dnn.0.stream, args.len() as c_int, list.as_ptr())
+        })?;
         // SAFETY: the stream is alive.
         check("dnnl_stream_wait", unsafe { (f.stream_wait)(self.dnn.0.stream) })
     }

@@ -79,7 +79,10 @@ unsafe fn avx2(args: &MicroArgs) {
     let full = args.windows == 16;
     let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     let windows = args.windows as i32;
-    let masks = [_mm256_cmpgt_epi32(_mm256_set1_epi32(windows), lanes), _mm256_cmpgt_epi32(_mm256_set1_epi32(windows - 8), lanes)];
+    let masks = [
+        _mm256_cmpgt_epi32(_mm256_set1_epi32(windows), lanes),
+        _mm256_cmpgt_epi32(_mm256_set1_epi32(windows - 8), lanes),
+    ];
     let mut sums = [[_mm256_setzero_ps(); 2]; 6];
     for row in 0..args.depth {
         let source = args.input.wrapping_add(row * args.input_stride);
@@ -88,7 +91,12 @@ unsafe fn avx2(args: &MicroArgs) {
             unsafe { [_mm256_loadu_ps(source), _mm256_loadu_ps(source.add(8))] }
         } else {
             // SAFETY: the masks admit `windows` lanes; masked lanes are not read.
-            unsafe { [_mm256_maskload_ps(source, masks[0]), _mm256_maskload_ps(source.wrapping_add(8), masks[1])] }
+            unsafe {
+                [
+                    _mm256_maskload_ps(source, masks[0]),
+                    _mm256_maskload_ps(source.wrapping_add(8), masks[1]),
+                ]
+            }
         };
         for (f, sums) in sums.iter_mut().enumerate() {
             // SAFETY: filter tiles are 6 wide.
@@ -102,7 +110,11 @@ unsafe fn avx2(args: &MicroArgs) {
             let target = args.output.wrapping_add(f * args.output_stride + half * 8);
             // SAFETY: the masks admit `windows` lanes of a row that exists; masked lanes are neither read nor written.
             unsafe {
-                let before = if args.accumulate { _mm256_maskload_ps(target, *mask) } else { _mm256_setzero_ps() };
+                let before = if args.accumulate {
+                    _mm256_maskload_ps(target, *mask)
+                } else {
+                    _mm256_setzero_ps()
+                };
                 _mm256_maskstore_ps(target, *mask, _mm256_add_ps(before, sums[half]));
             }
         }
@@ -153,7 +165,11 @@ unsafe fn avx512_columns<const COLUMNS: usize>(args: &MicroArgs) {
             let target = args.output.wrapping_add(f * args.output_stride);
             // SAFETY: the mask admits the windows of a row that exists; masked lanes are neither read nor written.
             unsafe {
-                let before = if args.accumulate { _mm512_maskz_loadu_ps(mask, target) } else { _mm512_setzero_ps() };
+                let before = if args.accumulate {
+                    _mm512_maskz_loadu_ps(mask, target)
+                } else {
+                    _mm512_setzero_ps()
+                };
                 _mm512_mask_storeu_ps(target, mask, _mm512_add_ps(before, *sum));
             }
         }

@@ -22,8 +22,14 @@ use crate::{
 /// The micro-kernel's tile for an instruction set: 16×24 with AVX-512 as in the paper, less where there are fewer registers.
 pub(crate) fn micro_tile(isa: Isa) -> MicroTile {
     match isa {
-        Isa::Avx512 => MicroTile { windows: 16, filters: 24 },
-        Isa::Avx2 => MicroTile { windows: 16, filters: 6 },
+        Isa::Avx512 => MicroTile {
+            windows: 16,
+            filters: 24,
+        },
+        Isa::Avx2 => MicroTile {
+            windows: 16,
+            filters: 6,
+        },
         Isa::Portable => MicroTile { windows: 8, filters: 4 },
     }
 }
@@ -41,7 +47,14 @@ pub(crate) struct Cso {
 
 impl Cso {
     pub(crate) fn new(shape: ConvShape, isa: Isa, tiling: Tiling, vector_packing: bool) -> Self {
-        Cso { shape, isa, micro: micro_tile(isa), kernel: micro::kernel(isa), tiling, vector_packing }
+        Cso {
+            shape,
+            isa,
+            micro: micro_tile(isa),
+            kernel: micro::kernel(isa),
+            tiling,
+            vector_packing,
+        }
     }
 
     /// Filter tiles of one group: what threads share out.
@@ -84,7 +97,12 @@ impl Cso {
         debug_assert!(scratch.len() >= self.scratch_len());
         let inputs = self.shape.windows().div_ceil(self.micro.windows);
         let filters = job.units.clone();
-        let mut walk = Walk { cso: self, job, packed: scratch.as_mut_ptr(), clock };
+        let mut walk = Walk {
+            cso: self,
+            job,
+            packed: scratch.as_mut_ptr(),
+            clock,
+        };
         for c0 in (0..self.shape.group_channels()).step_by(self.tiling.nc) {
             let nc = self.tiling.nc.min(self.shape.group_channels() - c0);
             let (k2, k3) = (self.tiling.k2, self.tiling.k3);
@@ -172,7 +190,10 @@ impl Walk<'_> {
         let (source, stride) = if shape.is_pointwise() {
             (self.job.input.wrapping_add(c0 * plane + window), plane)
         } else {
-            (self.packed.cast_const().wrapping_add(slot * self.cso.tile_len()), micro.windows)
+            (
+                self.packed.cast_const().wrapping_add(slot * self.cso.tile_len()),
+                micro.windows,
+            )
         };
         let depth = (filter * shape.group_channels() + c0) * shape.taps();
         let args = MicroArgs {

@@ -54,7 +54,12 @@ impl Request<'_> {
             (window < end).then(|| {
                 let (p, q) = (window / columns, window % columns);
                 let len = (columns - q).min(end - window);
-                let segment = Segment { lane: window - first, len, p, q };
+                let segment = Segment {
+                    lane: window - first,
+                    len,
+                    p,
+                    q,
+                };
                 window += len;
                 segment
             })
@@ -71,7 +76,12 @@ impl Request<'_> {
 pub(crate) unsafe fn pack_input(request: &Request<'_>, vectors: bool) {
     #[cfg(target_arch = "x86_64")]
     {
-        let ConvShape { kernel, stride, dilation, .. } = *request.shape;
+        let ConvShape {
+            kernel,
+            stride,
+            dilation,
+            ..
+        } = *request.shape;
         let reach = (kernel.1 - 1) * dilation.1;
         if vectors && stride.1 == 1 && reach <= 16 {
             // SAFETY: as this function's; the shift stays within two registers.
@@ -100,7 +110,9 @@ unsafe fn scalar(request: &Request<'_>) {
                 let y = (segment.p * shape.stride.0 + r * shape.dilation.0) as isize - top;
                 let inside = (0..height).contains(&y);
                 for s in 0..columns {
-                    let target = request.packed.wrapping_add(((c * rows + r) * columns + s) * request.lanes + segment.lane);
+                    let target = request
+                        .packed
+                        .wrapping_add(((c * rows + r) * columns + s) * request.lanes + segment.lane);
                     for i in 0..segment.len {
                         let x = ((segment.q + i) * shape.stride.1 + s * shape.dilation.1) as isize - left;
                         let value = if inside && (0..width).contains(&x) {
@@ -123,7 +135,11 @@ unsafe fn scalar(request: &Request<'_>) {
 #[cfg(target_arch = "x86_64")]
 fn span(lo: isize, hi: isize) -> u16 {
     let (lo, hi) = (lo.clamp(0, 16) as u32, hi.clamp(0, 16) as u32);
-    if lo >= hi { 0 } else { (((1u32 << hi) - 1) & !((1u32 << lo) - 1)) as u16 }
+    if lo >= hi {
+        0
+    } else {
+        (((1u32 << hi) - 1) & !((1u32 << lo) - 1)) as u16
+    }
 }
 
 /// Vector-based packing for horizontal stride 1: the columns under a row of 16 windows are loaded once into two registers; each tap
@@ -147,10 +163,17 @@ unsafe fn shifted(request: &Request<'_>) {
             let y = (segment.p * shape.stride.0 + r * shape.dilation.0) as isize - shape.padding.top as isize;
             let inside = (0..shape.height as isize).contains(&y);
             for c in 0..request.channels {
-                let source = request.input.wrapping_offset((c * shape.height) as isize * width + y * width + first);
+                let source = request
+                    .input
+                    .wrapping_offset((c * shape.height) as isize * width + y * width + first);
                 let (low, high) = if inside { (low, high) } else { (0, 0) };
                 // SAFETY: the masks admit columns 0..width of row y of plane c only; masked lanes are not read.
-                let (a, b) = unsafe { (_mm512_maskz_loadu_ps(low, source), _mm512_maskz_loadu_ps(high, source.wrapping_add(16))) };
+                let (a, b) = unsafe {
+                    (
+                        _mm512_maskz_loadu_ps(low, source),
+                        _mm512_maskz_loadu_ps(high, source.wrapping_add(16)),
+                    )
+                };
                 let target = request.packed.wrapping_add((c * rows + r) * taps * 16);
                 for s in 0..taps {
                     let shift = _mm512_add_epi32(lanes, _mm512_set1_epi32((s * shape.dilation.1) as i32));
@@ -178,15 +201,27 @@ unsafe fn halved(request: &Request<'_>) {
     for segment in request.segments() {
         let keep = span(segment.lane as isize, (segment.lane + segment.len) as isize);
         for s in 0..taps {
-            let first = 2 * (segment.q as isize - segment.lane as isize) + (s * shape.dilation.1) as isize - shape.padding.left as isize;
+            let first = 2 * (segment.q as isize - segment.lane as isize) + (s * shape.dilation.1) as isize
+                - shape.padding.left as isize;
             let (low, high) = (span(-first, width - first), span(-first - 16, width - first - 16));
             for r in 0..rows {
                 let y = (segment.p * shape.stride.0 + r * shape.dilation.0) as isize - shape.padding.top as isize;
-                let (low, high) = if (0..shape.height as isize).contains(&y) { (low, high) } else { (0, 0) };
+                let (low, high) = if (0..shape.height as isize).contains(&y) {
+                    (low, high)
+                } else {
+                    (0, 0)
+                };
                 for c in 0..request.channels {
-                    let source = request.input.wrapping_offset((c * shape.height) as isize * width + y * width + first);
+                    let source = request
+                        .input
+                        .wrapping_offset((c * shape.height) as isize * width + y * width + first);
                     // SAFETY: the masks admit columns 0..width of row y of plane c only; masked lanes are not read.
-                    let (a, b) = unsafe { (_mm512_maskz_loadu_ps(low, source), _mm512_maskz_loadu_ps(high, source.wrapping_add(16))) };
+                    let (a, b) = unsafe {
+                        (
+                            _mm512_maskz_loadu_ps(low, source),
+                            _mm512_maskz_loadu_ps(high, source.wrapping_add(16)),
+                        )
+                    };
                     let target = request.packed.wrapping_add(((c * rows + r) * taps + s) * 16);
                     // SAFETY: row (c·R+r)·S+s of the tile has 16 lanes.
                     unsafe { _mm512_mask_storeu_ps(target, keep, _mm512_permutex2var_ps(a, even, b)) }

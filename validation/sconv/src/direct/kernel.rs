@@ -24,6 +24,11 @@ pub(crate) struct TileArgs {
     pub(crate) skip: usize,
     /// For each tap, a bit for every window whose column is inside the input.
     pub(crate) masks: *const u16,
+    /// What to fetch while computing, one line per tap: filters of the next block. May point anywhere.
+    pub(crate) filters_ahead: *const f32,
+    /// The same for inputs, one line per channel, `ahead_stride` elements apart within a run of channels.
+    pub(crate) input_ahead: *const f32,
+    pub(crate) ahead_stride: usize,
     /// [block][window][16], blocks `block_stride` apart.
     pub(crate) output: *mut f32,
     pub(crate) block_stride: usize,
@@ -92,7 +97,9 @@ fn table<const STEP: usize, const SINGLE: bool, const EDGE: bool>(blocks: usize,
 /// # Safety
 /// See [`TileFn`].
 #[target_feature(enable = "avx512f")]
-unsafe fn tile<const B: usize, const W: usize, const STEP: usize, const SINGLE: bool, const EDGE: bool>(args: &TileArgs) {
+unsafe fn tile<const B: usize, const W: usize, const STEP: usize, const SINGLE: bool, const EDGE: bool>(
+    args: &TileArgs,
+) {
     let step = if STEP == 0 { args.window_stride } else { STEP };
     let mut sums = [[_mm512_setzero_ps(); B]; W];
     if args.accumulate {
@@ -105,12 +112,18 @@ unsafe fn tile<const B: usize, const W: usize, const STEP: usize, const SINGLE: 
     }
     let mut filters = args.filters;
     let mut run_start = args.input;
+    let (mut filters_ahead, mut run_ahead) = (args.filters_ahead, args.input_ahead);
     let mut left = args.channels;
     while left > 0 {
         let count = left.min(args.run);
         let mut plane = run_start;
+        let mut ahead = run_ahead;
         for _ in 0..count {
+            fetch(ahead);
+            ahead = ahead.wrapping_add(args.ahead_stride);
             if SINGLE {
+                fetch(filters_ahead);
+                filters_ahead = filters_ahead.wrapping_add(16);
                 // SAFETY: one tap of W windows in this channel, and B blocks of filters.
                 unsafe { tap::<B, W, false>(&mut sums, filters, plane, step, 0) };
                 filters = filters.wrapping_add(B * 16);
@@ -127,6 +140,8 @@ unsafe fn tile<const B: usize, const W: usize, const STEP: usize, const SINGLE: 
                         };
                         // SAFETY: the tap of every window that the mask admits is inside the input.
                         unsafe { tap::<B, W, EDGE>(&mut sums, filters, column, step, mask) };
+                        fetch(filters_ahead);
+                        filters_ahead = filters_ahead.wrapping_add(16);
                         filters = filters.wrapping_add(B * 16);
                         column = column.wrapping_add(args.tap_stride);
                     }
@@ -137,6 +152,7 @@ unsafe fn tile<const B: usize, const W: usize, const STEP: usize, const SINGLE: 
             plane = plane.wrapping_add(args.channel_stride);
         }
         run_start = run_start.wrapping_add(args.run_stride);
+        run_ahead = run_ahead.wrapping_add(args.run_stride);
         left -= count;
     }
     for (w, sums) in sums.iter().enumerate() {
@@ -174,4 +190,11 @@ unsafe fn tap<const B: usize, const W: usize, const EDGE: bool>(
             }
         }
     }
+}
+
+/// Asks for a line in L2.
+#[inline(always)]
+fn fetch(address: *const f32) {
+    // SAFETY: a prefetch may have any address; it reads nothing that can be observed.
+    unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
 }

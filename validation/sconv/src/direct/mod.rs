@@ -2,7 +2,7 @@
 //!
 //! Filters are cut into groups of up to four vectors of 16, an output row into tiles of up to 28 accumulators. For every
 //! group: a strip of tiles small enough for its sums to stay in a cache; for every block of channels whose filters stay in
-//! L1: all tiles of the strip. Filter rows and columns that meet only padding are skipped. Sums live as
+//! L2 (a quarter of it): all tiles of the strip. Filters of the next block and the next input row are fetched meanwhile. Filter rows and columns that meet only padding are skipped. Sums live as
 //! [block][window][16]; that is the output layout nChw16c itself, and for NCHW a scratch that is transposed in registers
 //! when the strip is done.
 
@@ -66,9 +66,19 @@ impl Direct {
     /// Plans a valid shape; one group if a layout is blocked.
     pub(crate) fn new(shape: ConvShape, input: Layout, output: Layout, caches: &Caches) -> Self {
         // The windows of a pointwise convolution are one long row.
-        let shape = if shape.is_pointwise() { ConvShape { height: 1, width: shape.height * shape.width, ..shape } } else { shape };
+        let shape = if shape.is_pointwise() {
+            ConvShape {
+                height: 1,
+                width: shape.height * shape.width,
+                ..shape
+            }
+        } else {
+            shape
+        };
         let blocks = shape.group_filters().div_ceil(BLOCK);
-        let groups = even(blocks, 4).map(|(first, blocks)| FilterGroup { first, blocks }).collect::<Vec<_>>();
+        let groups = even(blocks, 4)
+            .map(|(first, blocks)| FilterGroup { first, blocks })
+            .collect::<Vec<_>>();
         let widest = groups.iter().map(|group| group.blocks).max().unwrap_or(1);
         let (p, q) = shape.output();
         let mut tiles = Vec::new();
@@ -76,25 +86,32 @@ impl Direct {
         for (q, windows) in even(q, MOST_WINDOWS[widest]) {
             let start = masks.len();
             masks.extend((0..shape.kernel.1).map(|s| column_mask(&shape, q, windows, s)));
-            let edge = masks[start..].iter().any(|mask| *mask != ((1u32 << windows) - 1) as u16);
+            let edge = masks[start..]
+                .iter()
+                .any(|mask| *mask != ((1u32 << windows) - 1) as u16);
             tiles.push(Tile { q, windows, edge });
         }
         let rows = (0..p).map(|p| filter_rows(&shape, p)).collect();
 
         let per_channel = widest * BLOCK * shape.taps() * size_of::<f32>();
         let all = shape.group_channels();
-        let mut channels = (caches.l1 / 2 / per_channel).clamp(1, all);
+        let most = (caches.l2 / 4 / per_channel).clamp(1, all);
+        let mut channels = all.div_ceil(all.div_ceil(most));
         if input == Layout::Nchw16c && channels < all {
             channels = channels.next_multiple_of(BLOCK);
         }
         // Sums of a strip: L1's other half if they are visited once, else a quarter of L2.
-        let budget = if channels >= all { caches.l1 / 2 } else { caches.l2 / 4 };
+        let budget = if channels >= all { caches.l1 / 2 } else { caches.l1 * 8 };
         let tile_bytes = MOST_WINDOWS[widest] * widest * BLOCK * size_of::<f32>();
         let strip = (budget / tile_bytes).max(1).min(p * tiles.len());
         let plain = |stride| input == Layout::Nchw && shape.stride.1 == stride;
         let access = if shape.kernel == (1, 1) && shape.padding == Padding::default() && plain(1) {
             Access::Pointwise
-        } else if shape.kernel == (1, 1) && shape.padding == Padding::default() && input == Layout::Nchw16c && shape.stride.1 == 1 {
+        } else if shape.kernel == (1, 1)
+            && shape.padding == Padding::default()
+            && input == Layout::Nchw16c
+            && shape.stride.1 == 1
+        {
             Access::PointwiseBlocked
         } else if plain(1) {
             Access::Unit
@@ -105,7 +122,18 @@ impl Direct {
         } else {
             Access::Any
         };
-        Direct { shape, input, output, groups, tiles, masks, rows, channels, strip, access }
+        Direct {
+            shape,
+            input,
+            output,
+            groups,
+            tiles,
+            masks,
+            rows,
+            channels,
+            strip,
+            access,
+        }
     }
 
     fn strips(&self) -> usize {
@@ -116,7 +144,11 @@ impl Direct {
     fn window(&self, index: usize) -> usize {
         let (p, q) = self.shape.output();
         let row = index / self.tiles.len();
-        if row >= p { p * q } else { row * q + self.tiles[index % self.tiles.len()].q }
+        if row >= p {
+            p * q
+        } else {
+            row * q + self.tiles[index % self.tiles.len()].q
+        }
     }
 
     /// Elements of a group's packed filters per block.
@@ -135,7 +167,10 @@ impl Direct {
         let windows = shape.windows();
         let (sums, block_stride) = match self.output {
             Layout::Nchw => (scratch.as_mut_ptr(), (end - first) * BLOCK),
-            Layout::Nchw16c => (job.output.wrapping_add((group.first * windows + first) * BLOCK), windows * BLOCK),
+            Layout::Nchw16c => (
+                job.output.wrapping_add((group.first * windows + first) * BLOCK),
+                windows * BLOCK,
+            ),
         };
         let plane = shape.height * shape.width;
         // Elements between columns, between channels of a run, and between runs.
@@ -153,19 +188,38 @@ impl Direct {
             let base = c0 * plane;
             for index in tiles.clone() {
                 let (p, tile) = (index / self.tiles.len(), &self.tiles[index % self.tiles.len()]);
-                let slot = known.iter().position(|known| known.is_none_or(|(windows, edge, _)| (windows, edge) == (tile.windows, tile.edge)));
+                let slot = known.iter().position(|known| {
+                    known.is_none_or(|(windows, edge, _)| (windows, edge) == (tile.windows, tile.edge))
+                });
                 let run_tile = match slot {
-                    Some(slot) => known[slot].get_or_insert_with(|| (tile.windows, tile.edge, kernels(tile))).2,
+                    Some(slot) => {
+                        known[slot]
+                            .get_or_insert_with(|| (tile.windows, tile.edge, kernels(tile)))
+                            .2
+                    }
                     None => kernels(tile),
                 };
                 let row = self.rows[p];
                 let y = (p * shape.stride.0 + row.first * shape.dilation.0) as isize - shape.padding.top as isize;
                 let x = (tile.q * shape.stride.1) as isize - shape.padding.left as isize;
+                // The first tiles of a pass fetch the next block of filters, which follows this one in memory.
+                let channels = self.channels.min(shape.group_channels() - c0);
+                let block = channels * shape.taps() * tap_len;
+                let part = (index - tiles.start).min(group.blocks - 1) * block / group.blocks;
+                let (ahead, ahead_stride) = match self.input {
+                    Layout::Nchw if shape.kernel.0 == 1 => (2 * tile.windows * shape.stride.1, plane),
+                    Layout::Nchw => (row.count * shape.dilation.0 * shape.width, plane),
+                    Layout::Nchw16c => (row.count * shape.dilation.0 * shape.width * BLOCK, BLOCK),
+                };
                 let window = index_window(p, tile.q, shape.output().1) - first;
+                let input = job
+                    .input
+                    .wrapping_add(base)
+                    .wrapping_offset((y * shape.width as isize + x) * column as isize);
                 let args = TileArgs {
-                    input: job.input.wrapping_add(base).wrapping_offset((y * shape.width as isize + x) * column as isize),
+                    input,
                     filters: filters.wrapping_add((c0 * shape.taps() + row.first * shape.kernel.1) * tap_len),
-                    channels: self.channels.min(shape.group_channels() - c0),
+                    channels,
                     run,
                     channel_stride,
                     run_stride,
@@ -176,6 +230,9 @@ impl Direct {
                     window_stride: shape.stride.1 * column,
                     skip: (shape.kernel.0 - row.count) * shape.kernel.1 * tap_len,
                     masks: self.masks[index % self.tiles.len() * shape.kernel.1..].as_ptr(),
+                    filters_ahead: filters.wrapping_add(c0 * shape.taps() * tap_len + block + part),
+                    input_ahead: input.wrapping_add(ahead),
+                    ahead_stride,
                     output: sums.wrapping_add(window * BLOCK),
                     block_stride,
                     accumulate: c0 > 0,
@@ -191,7 +248,15 @@ impl Direct {
                 let count = BLOCK.min(shape.group_filters() - k);
                 let target = job.output.wrapping_add(k * windows + first);
                 // SAFETY: the strip's sums of block b were all written above; the target rows are this group's.
-                unsafe { transpose(sums.cast_const().wrapping_add(b * block_stride), end - first, target, windows, count) };
+                unsafe {
+                    transpose(
+                        sums.cast_const().wrapping_add(b * block_stride),
+                        end - first,
+                        target,
+                        windows,
+                        count,
+                    )
+                };
             }
         }
     }
@@ -266,9 +331,16 @@ fn column_mask(shape: &ConvShape, q: usize, windows: usize, s: usize) -> u16 {
 
 /// The filter rows of output row p that are inside the input.
 fn filter_rows(shape: &ConvShape, p: usize) -> Row {
-    let inside = |r: &usize| (p * shape.stride.0 + r * shape.dilation.0).checked_sub(shape.padding.top).is_some_and(|y| y < shape.height);
+    let inside = |r: &usize| {
+        (p * shape.stride.0 + r * shape.dilation.0)
+            .checked_sub(shape.padding.top)
+            .is_some_and(|y| y < shape.height)
+    };
     let first = (0..shape.kernel.0).find(inside).unwrap_or(0);
-    Row { first, count: (first..shape.kernel.0).take_while(inside).count() }
+    Row {
+        first,
+        count: (first..shape.kernel.0).take_while(inside).count(),
+    }
 }
 
 #[cfg(test)]
@@ -285,8 +357,14 @@ mod tests {
     #[test]
     fn padded_rows_and_columns_are_left_out() {
         let shape = ConvShape::new(1, 7, 7, 16, 3).with_padding(1);
-        let rows: Vec<_> = (0..7).map(|p| filter_rows(&shape, p)).map(|row| (row.first, row.count)).collect();
+        let rows: Vec<_> = (0..7)
+            .map(|p| filter_rows(&shape, p))
+            .map(|row| (row.first, row.count))
+            .collect();
         assert_eq!(rows, [(1, 2), (0, 3), (0, 3), (0, 3), (0, 3), (0, 3), (0, 2)]);
-        assert_eq!([0, 1, 2].map(|s| column_mask(&shape, 0, 7, s)), [0b111_1110, 0b111_1111, 0b011_1111]);
+        assert_eq!(
+            [0, 1, 2].map(|s| column_mask(&shape, 0, 7, s)),
+            [0b111_1110, 0b111_1111, 0b011_1111]
+        );
     }
 }

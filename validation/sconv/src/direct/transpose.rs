@@ -37,8 +37,14 @@ fn square(r: [__m512; 16]) -> [__m512; 16] {
     let mut quads = [zero; 16];
     for i in 0..4 {
         let (a, b, c, d) = (r[4 * i], r[4 * i + 1], r[4 * i + 2], r[4 * i + 3]);
-        let (ab, ab_high) = (_mm512_castps_pd(_mm512_unpacklo_ps(a, b)), _mm512_castps_pd(_mm512_unpackhi_ps(a, b)));
-        let (cd, cd_high) = (_mm512_castps_pd(_mm512_unpacklo_ps(c, d)), _mm512_castps_pd(_mm512_unpackhi_ps(c, d)));
+        let (ab, ab_high) = (
+            _mm512_castps_pd(_mm512_unpacklo_ps(a, b)),
+            _mm512_castps_pd(_mm512_unpackhi_ps(a, b)),
+        );
+        let (cd, cd_high) = (
+            _mm512_castps_pd(_mm512_unpacklo_ps(c, d)),
+            _mm512_castps_pd(_mm512_unpackhi_ps(c, d)),
+        );
         // quads[4i + j], 128-bit lane l: rows 4i..4i+4 of column 4l + j.
         quads[4 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(ab, cd));
         quads[4 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(ab, cd));
