@@ -53,6 +53,16 @@ impl Axis {
         }
     }
 
+    /// A linear axis with these ends.
+    pub(crate) fn exactly(low: f64, high: f64, wanted: usize) -> Self {
+        Axis {
+            scale: Scale::Linear,
+            low,
+            high,
+            ticks: linear_ticks(low, high, wanted),
+        }
+    }
+
     fn linear(mut low: f64, mut high: f64, from_zero: bool, wanted: usize) -> Self {
         if high - low <= low.abs().max(high.abs()) * 1e-9 {
             // One value, or as good as one.
@@ -171,7 +181,7 @@ fn power(value: f64) -> String {
     }
 }
 
-fn superscript(n: i32) -> String {
+pub(crate) fn superscript(n: i32) -> String {
     n.to_string()
         .chars()
         .map(|c| match c.to_digit(10) {

@@ -16,8 +16,8 @@ const TICK: f64 = 2.5;
 const DROP: f64 = 2.6;
 /// Side of a swatch in the legend.
 const SWATCH: f64 = 14.0;
-/// Longest category that is written out.
-const LONGEST: f64 = 78.0;
+/// Lengths to which names that read upwards are shortened, if they then still differ.
+const LONGEST: [f64; 2] = [78.0, 120.0];
 
 /// How a series shows in the legend.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,6 +45,11 @@ pub(crate) enum Horizontal {
     },
     /// Equal bands with names.
     Categories {
+        names: Vec<String>,
+        label: String,
+    },
+    /// Equal bands with short names that fit; empty ones are not written.
+    Columns {
         names: Vec<String>,
         label: String,
     },
@@ -94,7 +99,7 @@ impl Plot {
     pub(crate) fn x(&self, value: f64) -> f64 {
         match &self.x {
             Horizontal::Values { axis, .. } => self.area.left + axis.fraction(value) * self.area.width(),
-            Horizontal::Categories { names, .. } => {
+            Horizontal::Categories { names, .. } | Horizontal::Columns { names, .. } => {
                 self.area.left + (value + 0.5) / names.len().max(1) as f64 * self.area.width()
             }
         }
@@ -134,8 +139,8 @@ fn names_in(names: &[String], band: f64) -> Names {
     let widest = names.iter().map(|name| font::width(name, TYPE)).fold(0.0, f64::max);
     if widest + GAP <= band {
         Names::Across
-    } else if band >= LINE {
-        Names::Upwards(names.iter().map(|name| font::shortened(name, TYPE, LONGEST)).collect())
+    } else if let Some(short) = (band >= LINE).then(|| upwards(names)).flatten() {
+        Names::Upwards(short)
     } else {
         let widest = font::width(&names.len().to_string(), TYPE) + GAP + 1.0;
         let least = (widest / band).ceil() as usize;
@@ -144,6 +149,14 @@ fn names_in(names: &[String], band: f64) -> Names {
         ];
         Names::Numbers(every.into_iter().find(|n| *n >= least).unwrap_or(least))
     }
+}
+
+fn upwards(names: &[String]) -> Option<Vec<String>> {
+    LONGEST.into_iter().find_map(|room| {
+        let short: Vec<String> = names.iter().map(|name| font::shortened(name, TYPE, room)).collect();
+        let different: std::collections::BTreeSet<&String> = short.iter().collect();
+        (different.len() == names.len()).then_some(short)
+    })
 }
 
 impl Frame {
@@ -169,7 +182,7 @@ impl Frame {
             )));
         }
         let (names, x_texts) = match &self.x {
-            Horizontal::Values { .. } => (Names::Across, LINE + DROP),
+            Horizontal::Values { .. } | Horizontal::Columns { .. } => (Names::Across, LINE + DROP),
             Horizontal::Categories { names, .. } => {
                 let written = names_in(names, (right - left) / names.len().max(1) as f64);
                 let room = match &written {
@@ -180,7 +193,7 @@ impl Frame {
             }
         };
         let x_label = match &self.x {
-            Horizontal::Values { label, .. } => label.clone(),
+            Horizontal::Values { label, .. } | Horizontal::Columns { label, .. } => label.clone(),
             Horizontal::Categories { label, names: all } => match names {
                 Names::Numbers(_) if all.len() > 1 => {
                     let what = if label.is_empty() { "number" } else { label };
@@ -192,7 +205,13 @@ impl Frame {
         let x_label_room = if x_label.is_empty() { 0.0 } else { LINE + 1.0 };
         let top =
             GAP + title + rows.len() as f64 * (LINE + 1.0) + if rows.is_empty() { CAPITALS * TYPE / 2.0 } else { GAP };
-        let bottom = height - GAP - x_label_room - x_texts - TICK;
+        let below = GAP + x_label_room + x_texts + TICK;
+        // Tall names must not squeeze the data, unless the height was asked for.
+        let height = match style.height {
+            Some(_) => height,
+            None => height.max(top + below + 0.28 * width),
+        };
+        let bottom = height - below;
         if bottom - top < 30.0 {
             return Err(PlotError::Size(format!(
                 "{:.2} in leave no room for the data between its labels; choose a larger height",
@@ -289,7 +308,7 @@ fn label_lines(y: &Vertical) -> f64 {
 /// How far the last tick's text may stand out on the right.
 fn last_tick_overhang(x: &Horizontal) -> f64 {
     match x {
-        Horizontal::Categories { .. } => 0.0,
+        Horizontal::Categories { .. } | Horizontal::Columns { .. } => 0.0,
         Horizontal::Values { axis, .. } => axis.ticks.iter().fold(0.0, |most, (value, text)| {
             // As if the data were 100 points wide: enough for any width above.
             let room = (1.0 - axis.fraction(*value)) * 100.0;
@@ -438,7 +457,7 @@ fn draw_axes(canvas: &mut Canvas<'_>, plot: &Plot, names: &Names) {
                 }
             }
         }
-        Horizontal::Categories { names: all, .. } => {
+        Horizontal::Categories { names: all, .. } | Horizontal::Columns { names: all, .. } => {
             for (position, name) in all.iter().enumerate() {
                 let x = plot.x(position as f64);
                 match names {
@@ -450,9 +469,12 @@ fn draw_axes(canvas: &mut Canvas<'_>, plot: &Plot, names: &Names) {
                         let number = position + 1;
                         // 1, then every so many: 1, 5, 10, 15 …
                         let shown = *every == 1 || number % every == 0 || (number == 1 && *every > 2);
-                        if shown {
+                        // The last one may stand so far on the right that it would leave the page.
+                        let text = number.to_string();
+                        let fits = x + font::width(&text, TYPE) / 2.0 <= right + GAP;
+                        if shown && fits {
                             canvas.line((x, bottom), (x, bottom + TICK), ink, 0.6);
-                            canvas.text(&number.to_string(), (x, baseline), Hold::Middle, TYPE, ink);
+                            canvas.text(&text, (x, baseline), Hold::Middle, TYPE, ink);
                         }
                     }
                 }

@@ -1,8 +1,17 @@
 //! The kinds of figures: one file each.
 
 pub(crate) mod bars;
+pub(crate) mod convergence;
+pub(crate) mod gantt;
+pub(crate) mod heat;
+pub(crate) mod layers;
 pub(crate) mod lines;
+pub(crate) mod occupancy;
+pub(crate) mod pareto;
+pub(crate) mod roofline;
 pub(crate) mod scatter;
+pub(crate) mod space;
+pub(crate) mod stacked;
 
 use crate::PlotError;
 use crate::style::SERIES;
