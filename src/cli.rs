@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, check, list, schedule, show, simulate, stream, validate};
+use crate::commands::{bench, check, compare, list, schedule, show, simulate, stream, validate};
 use crate::faults::Faults;
 
 /// Describe an accelerator, map a network onto it, simulate the schedule cycle by cycle with real data.
@@ -25,6 +25,7 @@ enum Command {
     Schedule(schedule::Args),
     Bench(bench::Args),
     Check(check::Args),
+    Compare(compare::Args),
     List(list::Args),
     Show(show::Args),
     Stream(stream::Args),
@@ -61,6 +62,7 @@ impl Command {
             Command::Schedule(args) => schedule::run(args),
             Command::Bench(args) => bench::run(args),
             Command::Check(args) => check::run(args),
+            Command::Compare(args) => compare::run(args),
             Command::List(args) => list::run(args),
             Command::Show(args) => show::run(args),
             Command::Stream(args) => stream::run(args),

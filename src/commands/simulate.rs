@@ -329,7 +329,7 @@ pub(crate) fn select(
 }
 
 /// Without a scheduler, the file must map every layer.
-fn require_all(
+pub(crate) fn require_all(
     path: &std::path::Path,
     required: bool,
     layers: &[DistinctLayer],

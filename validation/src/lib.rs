@@ -1,3 +1,4 @@
 //! Model against simulation, against published figures, and against what other tools say.
 
+pub mod compare;
 pub mod reference;

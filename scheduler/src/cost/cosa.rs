@@ -143,6 +143,10 @@ impl CostModel for CosaModel {
         "cosa"
     }
 
+    fn in_cycles(&self) -> bool {
+        false
+    }
+
     /// `cycles` is 2^(objective ÷ weight of compute): it orders mappings as the objective does, in the unit of its
     /// heaviest part. The model says nothing of energy; it is 0.
     fn evaluate(&self, problem: &Problem, arch: &Accelerator, mapping: &Mapping) -> Result<Estimate, CostError> {

@@ -38,6 +38,11 @@ pub trait CostModel: Sync {
     /// Its name, as `--models` takes it.
     fn name(&self) -> &str;
 
+    /// False if [`Estimate::cycles`] orders mappings but is no number of cycles.
+    fn in_cycles(&self) -> bool {
+        true
+    }
+
     /// Judges `mapping` of `problem` on `arch`.
     ///
     /// # Errors
