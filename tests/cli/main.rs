@@ -1,6 +1,7 @@
 //! The program as its users meet it: arguments in; text, files and exit codes out.
 
 mod broken;
+mod compare;
 mod names;
 mod readme;
 mod schedule;

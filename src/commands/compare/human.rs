@@ -254,7 +254,7 @@ fn interval(interval: Option<Interval>, digits: usize) -> String {
 fn error(verdict: &Verdict) -> String {
     match (&verdict.error, &verdict.refused) {
         (Some(error), _) => format!("{:+.1} %", 100.0 * error),
-        (None, Some(_)) => "not expressible".to_owned(),
+        (None, Some(reason)) => reason.split(':').next().unwrap_or_default().to_owned(),
         (None, None) => verdict.estimate.map_or(NOTHING.into(), |e| format!("rank {e:.3e}")),
     }
 }
