@@ -139,8 +139,10 @@ pub struct Layer {
     pub cycles: u64,
     /// Cycles per frame of the reader, spread over the pixels as the engine's are over the firings.
     pub read_cycles: u64,
-    /// Pixels that the line buffer holds.
+    /// Pixels that the line buffer holds. It lets go of whole rows, when no later window reaches them.
     pub buffer: u64,
+    /// A firing needs all columns of its window's rows: the unit reads a row of windows before it writes them.
+    pub whole_rows: bool,
 }
 
 /// What a stage is.

@@ -57,11 +57,8 @@ fn layer(backend: &dyn Backend, node: &Node, folding: Folding) -> Layer {
         cycles: fire,
         read_cycles: read,
         buffer: 1,
+        whole_rows: false,
     };
-    // FINN's streams carry a SIMD-th of a pixel per cycle; a maximum takes whole pixels.
-    if backend.name() == "finn" && !matches!(node.kind, NodeKind::MaxPool | NodeKind::Fork | NodeKind::Add) {
-        layer.read_cycles = node.size_in.div_ceil(folding.cin).min(fire);
-    }
     match node.kind {
         NodeKind::Conv | NodeKind::Pool | NodeKind::Window | NodeKind::WindowDepthwise | NodeKind::MaxPool => {
             layer.kernel = node.kernel;
@@ -70,8 +67,9 @@ fn layer(backend: &dyn Backend, node: &Node, folding: Folding) -> Layer {
             if matches!(node.kind, NodeKind::Conv | NodeKind::Pool) {
                 layer.pads = node.pads;
             }
-            // K rows in use, as many as the stride in arrival.
-            layer.buffer = (node.kernel.0 + node.stride.0) * input.w;
+            // K rows in use, one in arrival; its last pixel waits in the writer's output register.
+            layer.buffer = (node.kernel.0 + 1) * input.w - 1;
+            layer.whole_rows = node.kind == NodeKind::MaxPool;
         }
         NodeKind::Padding => layer.pads = node.pads,
         NodeKind::Fc | NodeKind::Mvau | NodeKind::Flatten if input.pixels() != output.pixels() => {

@@ -117,6 +117,25 @@ impl Backend for Finn {
         }
     }
 
+    /// A window's engine fires when its first rows have arrived, so what the latency counts for them is the reader's.
+    /// A maximum takes a pixel per cycle and writes a row of results, a pixel per cycle, when its rows are there: it
+    /// is somewhat faster than its published latency. A flattened map arrives at a pixel per cycle. Elsewhere a reader
+    /// takes a SIMD-th of a pixel per cycle.
+    fn work(&self, node: &Node, folding: Folding) -> (u64, u64) {
+        let latency = self.latency(node, folding);
+        let words = node.size_in.div_ceil(folding.cin);
+        match node.kind {
+            NodeKind::Window | NodeKind::WindowDepthwise => {
+                let turns = node.channels_in / folding.cin;
+                (words, latency - node.input.w * node.kernel.0 * turns)
+            }
+            NodeKind::MaxPool => (node.input.pixels(), node.output.pixels()),
+            NodeKind::Mvau if node.input.pixels() != node.output.pixels() => (node.input.pixels(), latency),
+            NodeKind::Fork | NodeKind::Add => (0, latency),
+            _ => (words.min(latency), latency),
+        }
+    }
+
     fn resources(&self, node: &Node, Folding { cin, cout, .. }: Folding, _: &Coefficients) -> Resources {
         match node.kind {
             NodeKind::Mvau => mvau(node, cin, cout),

@@ -21,9 +21,9 @@ struct Windows {
 /// One input.
 #[derive(Debug, Clone, Default)]
 struct Reader {
-    /// Pixels arrived since the start.
+    /// Pixels taken since the start.
     arrived: u64,
-    /// The reader is busy until then.
+    /// The reader is busy until then: the pixel taken last is complete in the cycle before.
     free: u64,
     /// Pixels held, oldest first, where values are simulated; the first has index `base`.
     pixels: VecDeque<Arc<[i64]>>,
@@ -119,6 +119,14 @@ impl Layer {
         j / n * self.pixels() + u64::from(self.windows.keep[(j % n) as usize])
     }
 
+    /// Pixels that a firing may use: a window needs complete pixels, a node without one computes along as their words
+    /// arrive.
+    fn usable(&self, input: usize, now: u64) -> u64 {
+        let reader = &self.readers[input];
+        let incomplete = self.shape.kernel != (1, 1) && reader.free > now + 1;
+        reader.arrived - u64::from(incomplete)
+    }
+
     /// Cycles of reading pixel p.
     const fn read_duration(&self, p: u64) -> u64 {
         let n = self.pixels();
@@ -143,14 +151,23 @@ fn windows(shape: &pipeline::Layer) -> Windows {
     for y in 0..shape.output.0 {
         for x in 0..shape.output.1 {
             let last_row = (y * shape.stride.0 + shape.kernel.0).saturating_sub(top).min(rows);
-            let last_column = (x * shape.stride.1 + shape.kernel.1).saturating_sub(left).min(columns);
+            let last_column = if shape.whole_rows {
+                columns
+            } else {
+                (x * shape.stride.1 + shape.kernel.1).saturating_sub(left).min(columns)
+            };
             // A window among the zeros uses no pixel: what it keeps is up to the windows after it.
             let outside = last_row == 0
                 || last_column == 0
                 || y * shape.stride.0 >= top + rows
                 || x * shape.stride.1 >= left + columns;
             let first_row = (y * shape.stride.0).saturating_sub(top);
-            let first_column = (x * shape.stride.1).saturating_sub(left);
+            // Line buffers let go of whole rows.
+            let first_column = if shape.kernel == (1, 1) {
+                (x * shape.stride.1).saturating_sub(left)
+            } else {
+                0
+            };
             need.push(if outside {
                 0
             } else {
@@ -220,10 +237,16 @@ impl Step for Layer {
         }
         if self.ends.is_none() {
             let need = self.need(self.started);
-            let missing = self.readers.iter().position(|r| r.arrived < need);
+            let missing = (0..self.readers.len()).position(|i| self.usable(i, now) < need);
             let full = self.writers.iter().position(|w| w.queued > w.depth);
             match (missing, full) {
-                (Some(i), _) => self.waits = Waits::Input(i),
+                (Some(i), _) => {
+                    self.waits = Waits::Input(i);
+                    if self.readers[i].arrived >= need {
+                        let complete = self.readers[i].free - 1;
+                        wake = Some(wake.map_or(complete, |w| w.min(complete)));
+                    }
+                }
                 (None, Some(o)) => self.waits = Waits::Output(o),
                 (None, None) => {
                     let duration = self.duration(self.started);
