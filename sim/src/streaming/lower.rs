@@ -67,9 +67,11 @@ fn layer(backend: &dyn Backend, node: &Node, folding: Folding) -> Layer {
             if matches!(node.kind, NodeKind::Conv | NodeKind::Pool) {
                 layer.pads = node.pads;
             }
-            // K rows in use, one in arrival; its last pixel waits in the writer's output register.
-            layer.buffer = (node.kernel.0 + 1) * input.w - 1;
+            // K rows in use, as many as the stride in arrival; the last pixel waits in the writer's output register.
+            // A maximum keeps results, not rows: one row in arrival.
             layer.whole_rows = node.kind == NodeKind::MaxPool;
+            let arriving = if layer.whole_rows { 1 } else { node.stride.0 };
+            layer.buffer = (node.kernel.0 + arriving) * input.w - 1;
         }
         NodeKind::Padding => layer.pads = node.pads,
         NodeKind::Fc | NodeKind::Mvau | NodeKind::Flatten if input.pixels() != output.pixels() => {
