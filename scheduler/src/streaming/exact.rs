@@ -33,7 +33,7 @@ impl Default for Exact {
 }
 
 /// Nodes from which on a partition counts as long.
-const LONG: usize = 64;
+pub(super) const LONG: usize = 64;
 
 /// What is known of a partition.
 #[derive(Clone)]

@@ -9,6 +9,7 @@ mod anneal;
 mod brute;
 mod exact;
 mod partition;
+mod relaxation;
 mod rule;
 mod space;
 

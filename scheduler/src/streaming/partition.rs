@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use super::relaxation::Relaxation;
 use super::space::Space;
 
 /// States that are followed; graphs with more open streams are left to the rule.
@@ -136,6 +137,18 @@ impl<'s, 'a> Partition<'s, 'a> {
             let least = |r: usize| useful[i].iter().map(|&c| space.choices[nodes[i]][c].resources[r]).min();
             rest[i] = std::array::from_fn(|r| rest[i + 1][r] + least(r).unwrap_or(0));
         }
+        let relaxation = self.relaxation(&useful, false);
+        if relaxation.excludes() {
+            return Reach::No;
+        }
+        // The same for the weighted sum of the resources.
+        let mut weighted_rest = vec![0.0; nodes.len() + 1];
+        for i in (0..nodes.len()).rev() {
+            let costs = useful[i]
+                .iter()
+                .map(|&c| relaxation.cost(&space.choices[nodes[i]][c].resources));
+            weighted_rest[i] = weighted_rest[i + 1] + costs.fold(f64::INFINITY, f64::min);
+        }
         let mut arena: Vec<Vec<Label>> = Vec::with_capacity(nodes.len());
         let start = Label {
             sum: [0; 4],
@@ -190,7 +203,7 @@ impl<'s, 'a> Partition<'s, 'a> {
                             sum[r] += choice.resources[r];
                             fits &= sum[r] + rest[i + 1][r] <= space.capacity[r];
                         }
-                        if fits {
+                        if fits && !Relaxation::exceeds(relaxation.cost(&sum), weighted_rest[i + 1]) {
                             let slow = label.slow || choice.latency >= slow_from;
                             #[allow(clippy::cast_possible_truncation)]
                             bucket.push(Label {
@@ -245,6 +258,25 @@ impl<'s, 'a> Partition<'s, 'a> {
             at = label.parent as usize;
         }
         Reach::Yes(picks)
+    }
+
+    /// What the nodes take together at least, if each chooses among `useful`.
+    fn relaxation(&self, useful: &[Vec<usize>], tight: bool) -> Relaxation {
+        let choices: Vec<Vec<[u64; 4]>> = (self.first..=self.last)
+            .zip(useful)
+            .map(|(n, useful)| useful.iter().map(|&c| self.space.choices[n][c].resources).collect())
+            .collect();
+        Relaxation::new(self.space, &choices, tight)
+    }
+
+    /// Per resource, the least that would do with the others as they are, where the nodes do not fit at any interval
+    /// although every resource suffices by itself; `None` where they may fit.
+    pub(super) fn needed_together(&self) -> Option<[Option<u64>; 4]> {
+        let useful: Vec<Vec<usize>> = (self.first..=self.last).map(|n| self.useful(n, u64::MAX, 0)).collect();
+        let relaxation = self.relaxation(&useful, true);
+        relaxation
+            .excludes()
+            .then(|| std::array::from_fn(|r| relaxation.needed(r, &self.space.capacity)))
     }
 
     /// The least of one resource that the nodes need by themselves, matching left aside: no design needs less.

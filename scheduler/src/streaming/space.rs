@@ -210,8 +210,8 @@ impl<'a> Space<'a> {
 
     /// What runs out in a segment that cannot be cut further, with the least that would do: per resource, the
     /// smallest sum over its nodes on their own. Where every resource suffices by itself, the smallest sum over the
-    /// foldings that keep within the other three; and the bandwidth that its slowest folding needs. Empty where all of
-    /// these suffice.
+    /// foldings that keep within the other three; and the bandwidth that its slowest folding needs. Where all of these
+    /// suffice, the resource that is shortest when all four are weighed together. Empty where that suffices too.
     #[must_use]
     pub fn shortages(&self) -> Vec<Shortage> {
         let alone = self.lacking(|first, last, r| Some(self.least(first, last, r)));
@@ -243,6 +243,25 @@ impl<'a> Space<'a> {
                     (self.platform.bandwidth_gbps * 1000.0) as u64,
                 );
                 list.push(self.shortage(first, last, "Mbit/s of bandwidth", needed, available));
+            }
+        }
+        if list.is_empty() {
+            list = self.lacking_together();
+        }
+        list
+    }
+
+    /// The segments whose resources do not suffice together, with the resource of which the least more would do.
+    fn lacking_together(&self) -> Vec<Shortage> {
+        #![allow(clippy::cast_precision_loss)]
+        let mut list = Vec::new();
+        for (first, last) in self.segments() {
+            let Some(needed) = super::partition::Partition::new(self, first, last).needed_together() else {
+                continue;
+            };
+            let more = |r: usize| needed[r].map(|n| (n as f64 / self.capacity[r].max(1) as f64, r, n));
+            if let Some((_, r, n)) = (0..4).filter_map(more).min_by(|a, b| a.0.total_cmp(&b.0)) {
+                list.push(self.shortage(first, last, Resources::NAMES[r], n, self.capacity[r]));
             }
         }
         list
