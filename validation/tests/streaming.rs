@@ -74,3 +74,120 @@ fn a_pipeline_that_differs_by_a_cycle_fails() {
     let report = finn::run(&[file.path().to_owned()], &mut Vec::new()).unwrap();
     assert_eq!(report.failed, 1);
 }
+
+/// A number that looks random, the same everywhere.
+fn next(state: &mut u64, below: usize) -> usize {
+    *state = state
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) as usize % below
+}
+
+/// One field of a record, or of one of its stages, becomes something else, or goes.
+fn disturb(record: &mut serde_json::Value, state: &mut u64) {
+    let stages = record["stages"].as_array().map_or(0, Vec::len);
+    let target = match next(state, 4) {
+        0 => record,
+        _ => &mut record["stages"][next(state, stages)],
+    };
+    let fields = target.as_object_mut().unwrap();
+    let key = fields.keys().nth(next(state, fields.len())).unwrap().clone();
+    if next(state, 6) == 0 {
+        fields.remove(&key);
+        return;
+    }
+    let choices = [
+        "0",
+        "1",
+        "2",
+        "3",
+        "5",
+        "7",
+        "16",
+        "-1",
+        "1.5",
+        "4294967296",
+        "18446744073709551615",
+        "null",
+        "\"x\"",
+        "[]",
+        "[1, 3]",
+        "[2, 1]",
+        "[0, 0]",
+        "true",
+        "{}",
+    ];
+    fields.insert(key, serde_json::from_str(choices[next(state, choices.len())]).unwrap());
+}
+
+#[test]
+fn a_disturbed_pipeline_is_compared_or_refused_with_a_reason() {
+    let text = std::fs::read_to_string(data("finn_rtl.jsonl")).unwrap();
+    let records: Vec<serde_json::Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let mut state = 5;
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let count = 600;
+    for _ in 0..count {
+        let mut record = records[next(&mut state, records.len())].clone();
+        for _ in 0..=next(&mut state, 2) {
+            disturb(&mut record, &mut state);
+        }
+        writeln!(file, "{record}").unwrap();
+    }
+    let mut out = Vec::new();
+    let report = finn::run(&[file.path().to_owned()], &mut out).unwrap();
+    assert_eq!(report.passed + report.failed + report.left_out, count);
+    // Some fields do not matter, most do.
+    assert!(report.passed > 50 && report.failed > 200, "{report:?}");
+    let text = String::from_utf8(out).unwrap();
+    for reason in [
+        "no `frames`",
+        "unknown",
+        "does not fit",
+        "not a multiple",
+        "words per frame",
+        "left out",
+    ] {
+        assert!(text.contains(reason), "{reason} is missing in\n{text}");
+    }
+}
+
+/// The stages of a chain at any rate run through and end after as many words as they should.
+#[test]
+fn chains_that_nobody_measured_run_through() {
+    let mut state = 11;
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    for _ in 0..60 {
+        let mut draw = |list: &[u64]| list[next(&mut state, list.len())];
+        let (channels, simd, pe) = (draw(&[2, 4]), draw(&[1, 2]), draw(&[1, 2, 4]));
+        let (kernel, stride, pad) = (draw(&[1, 2, 3]), draw(&[1, 2]), draw(&[0, 1]));
+        let (rows, columns) = (draw(&[5, 6, 8]), draw(&[4, 7]));
+        let (padded_rows, padded_columns) = (rows + 2 * pad, columns + 2 * pad);
+        let mut stages = Vec::new();
+        if pad > 0 {
+            stages
+                .push(serde_json::json!({"t": "pad", "H": rows, "W": columns, "P": pad, "C": channels, "SIMD": simd}));
+        }
+        stages.push(
+            serde_json::json!({"t": "swg", "H": padded_rows, "W": padded_columns, "C": channels, "k": kernel,
+            "SIMD": simd, "s": stride}),
+        );
+        if draw(&[0, 1]) == 1 {
+            stages.push(serde_json::json!({"t": "fifo", "depth": draw(&[1, 3, 16])}));
+        }
+        stages.push(
+            serde_json::json!({"t": "mvu", "MW": kernel * kernel * channels, "MH": 4, "PE": pe,
+            "SIMD": if kernel == 1 { simd } else { draw(&[simd]) }, "q": 4}),
+        );
+        let record = serde_json::json!({"name": "chain", "stages": stages, "frames": 3, "in_bits": 4 * simd, "act_bits": 4,
+            "acc_bits": 24, "frame_elems": rows * columns * channels, "in_rate": [draw(&[1, 2]), draw(&[2, 3, 5])],
+            "out_rate": [1, draw(&[1, 2, 7])], "frame_in_last": [], "frame_out_last": []});
+        writeln!(file, "{record}").unwrap();
+    }
+    let mut out = Vec::new();
+    let report = finn::run(&[file.path().to_owned()], &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!(report.failed, 60);
+    // Nothing was expected, three frames came: no reason but this one.
+    assert_eq!(text.matches("frame_out_last expected [], got [").count(), 60, "{text}");
+}

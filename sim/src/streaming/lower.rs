@@ -4,7 +4,8 @@ use cyclonest_arch::streaming::pipeline::{Layer, Link, Memory, Pipeline, Rate, S
 use cyclonest_arch::streaming::{Backend, Design, Folding, Graph, Node, NodeKind, Platform};
 use serde::{Deserialize, Serialize};
 
-use super::engine::{Options, PipelineError, PipelineOutcome, simulate};
+use super::engine::simulate;
+use super::outcome::{Options, PipelineError, PipelineOutcome};
 
 /// Depth of a FIFO where the design gives none \[pixels\].
 pub const DEFAULT_DEPTH: u64 = 2;

@@ -6,13 +6,13 @@
 
 mod engine;
 mod lower;
+mod outcome;
 mod sizing;
 mod stage;
 mod values;
 
-pub use engine::{
-    FrameTimes, LinkReport, Options, PipelineError, PipelineOutcome, StageReport, simulate, simulate_values,
-};
+pub use engine::{simulate, simulate_values};
 pub use lower::{DEFAULT_DEPTH, DesignOutcome, Ends, PartitionOutcome, partition_pipeline, simulate_design};
+pub use outcome::{FrameTimes, LinkReport, Options, PipelineError, PipelineOutcome, StageReport};
 pub use sizing::{Sizing, resolve_deadlock, size_fifos};
 pub use values::{Kernel, kernels};

@@ -3,7 +3,8 @@
 use cyclonest_arch::streaming::pipeline::{Pipeline, StageKind};
 use serde::{Deserialize, Serialize};
 
-use super::engine::{Options, PipelineError, simulate};
+use super::engine::simulate;
+use super::outcome::{Options, PipelineError};
 
 /// Depths that were found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

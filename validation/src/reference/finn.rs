@@ -4,9 +4,12 @@
 //!
 //! - `mvu`: `MW`, `MH`, `PE`, `SIMD`;
 //! - `swg`: `H`, `W`, `C`, `k` (or `kh`, `kw`), `SIMD`, `s`, optionally `d`, `par` and `dw`;
-//! - `pad`: `H`, `W`, `P` (all around), `C`, `SIMD`;
+//! - `pad`: `H`, `W`, `P` (all around, or top, left, bottom, right), `C`, `SIMD`;
 //! - `dwc`: `ow` (output bits);
 //! - `fifo`: `depth`;
+//!
+//! `k`, `s` and `d` are a number or a pair: rows, columns. What cannot be described fails with the reason. Records that
+//! say of themselves that they were not run to the end (`done`, `valid_timing`) are left out and counted apart.
 //!
 //! `in_bits` (of the first stream), `act_bits`, `acc_bits`, `frames`, `frame_elems` (elements per frame),
 //! `in_rate` and `out_rate` (tokens, cycles), and the measured `frame_in_last` and `frame_out_last`.
@@ -14,12 +17,10 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 
-use cyclonest_arch::streaming::pipeline::{Converter, MatrixVector, Padding, Pipeline, Rate, Stage, StageKind, Window};
 use cyclonest_sim::streaming::{Options, PipelineOutcome, simulate};
 use serde_json::Value;
 
-/// Core stages of the matrix-vector unit's DSP pipeline.
-const CORE_DEPTH: u64 = 5;
+mod describe;
 
 /// How many records agree.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -30,6 +31,8 @@ pub struct Report {
     pub failed: usize,
     /// The same for records with a depthwise window, which are in the numbers above as well.
     pub depthwise: (usize, usize),
+    /// Records left out, because the measurement itself is not valid.
+    pub left_out: usize,
     /// Largest relative difference of a frame's last output.
     pub worst: f64,
 }
@@ -50,6 +53,12 @@ pub fn run(paths: &[PathBuf], out: &mut dyn Write) -> std::io::Result<Report> {
             }
             let place = format!("{}:{}", path.display(), index + 1);
             let record: Result<Value, _> = serde_json::from_str(&line);
+            let invalid = |r: &Value| r["done"] == Value::Bool(false) || r["valid_timing"] == Value::Bool(false);
+            if record.as_ref().is_ok_and(invalid) {
+                report.left_out += 1;
+                writeln!(out, "{place}: left out, the measurement was not completed")?;
+                continue;
+            }
             let (differences, depthwise, worst) = match record {
                 Ok(value) => compare(&value),
                 Err(e) => (vec![e.to_string()], false, 0.0),
@@ -86,16 +95,10 @@ fn compare(value: &Value) -> (Vec<String>, bool, f64) {
         .into_iter()
         .flatten()
         .any(|s| s["dw"].as_u64() == Some(1));
-    let outcome = describe(value).and_then(|pipeline| {
-        let frames = value["frames"].as_u64().ok_or("no `frames`")?;
-        simulate(
-            &pipeline,
-            Options {
-                frames,
-                ..Options::default()
-            },
-        )
-        .map_err(|e| e.to_string())
+    let outcome = describe::pipeline(value).and_then(|(pipeline, frames)| {
+        // Every frame's cycles are compared: none is skipped.
+        let fast_forward = false;
+        simulate(&pipeline, Options { frames, fast_forward }).map_err(|e| e.to_string())
     });
     match outcome {
         Err(message) => (vec![message], depthwise, 0.0),
@@ -135,115 +138,4 @@ fn differences(value: &Value, outcome: &PipelineOutcome) -> (Vec<String>, f64) {
         }
     }
     (list, worst)
-}
-
-/// The record's pipeline.
-///
-/// # Errors
-/// If a field is missing or a stage is unknown.
-fn describe(value: &Value) -> Result<Pipeline, String> {
-    let stages = value["stages"].as_array().ok_or("no `stages`")?;
-    let rate = |key: &str| -> Result<Rate, String> {
-        let part = |i: usize| value[key][i].as_u64().filter(|&n| n > 0).ok_or(format!("no `{key}`"));
-        Ok(Rate {
-            tokens: part(0)?,
-            cycles: part(1)?,
-        })
-    };
-    let bits = |key: &str| value[key].as_u64().ok_or(format!("no `{key}`"));
-    let act_bits = bits("act_bits")?;
-    // Bits of the stream between stages, and words of it per frame.
-    let mut width = bits("in_bits")?;
-    let mut words = bits("frame_elems")? * act_bits / width;
-    let mut list = vec![Stage {
-        name: "source".to_owned(),
-        kind: StageKind::Source {
-            tokens: words,
-            rate: rate("in_rate")?,
-        },
-    }];
-    for (index, stage) in stages.iter().enumerate() {
-        let kind = stage["t"].as_str().unwrap_or_default();
-        let field = |key: &str| {
-            stage[key]
-                .as_u64()
-                .ok_or_else(|| format!("stage {index} (`{kind}`) has no `{key}`"))
-        };
-        let or = |key: &str, default: u64| stage[key].as_u64().unwrap_or(default);
-        let unit = match kind {
-            "fifo" => StageKind::Fifo { depth: field("depth")? },
-            "pad" => {
-                let (rows, columns, pad) = (field("H")?, field("W")?, field("P")?);
-                let turns = field("C")? / field("SIMD")?;
-                words = (rows + 2 * pad) * (columns + 2 * pad) * turns;
-                StageKind::Padding(Padding {
-                    rows,
-                    columns,
-                    pads: [pad; 4],
-                    turns,
-                })
-            }
-            "swg" => {
-                let square = or("k", 0);
-                let kernel = (or("kh", square), or("kw", square));
-                if kernel.0 == 0 || kernel.1 == 0 {
-                    return Err(format!("stage {index} (`swg`) has no `k`"));
-                }
-                let window = Window {
-                    rows: field("H")?,
-                    columns: field("W")?,
-                    kernel,
-                    stride: (or("s", 1), or("s", 1)),
-                    dilation: (or("d", 1), or("d", 1)),
-                    turns: field("C")? / field("SIMD")?,
-                    // A window of one position needs no cyclic buffer either.
-                    parallel: or("par", 0) == 1 || kernel == (1, 1),
-                    depthwise: or("dw", 0) == 1,
-                };
-                if window.parallel {
-                    width *= kernel.0 * kernel.1;
-                }
-                words = window.words_out();
-                StageKind::Window(window)
-            }
-            "mvu" => {
-                let (simd, pe) = (field("SIMD")?, field("PE")?);
-                let unit = MatrixVector {
-                    synapse_fold: field("MW")? / simd,
-                    neuron_fold: field("MH")? / pe,
-                    depth: CORE_DEPTH,
-                };
-                words = words / unit.synapse_fold * unit.neuron_fold;
-                // Quantised outputs are as wide as activations, others as the accumulator.
-                let element = match or("q", 0) {
-                    0 => bits("acc_bits")?,
-                    quantised => quantised,
-                };
-                width = pe * element;
-                StageKind::MatrixVector(unit)
-            }
-            "dwc" => {
-                let converter = Converter {
-                    bits_in: width,
-                    bits_out: field("ow")?,
-                };
-                words = words * width / converter.bits_out;
-                width = converter.bits_out;
-                StageKind::Converter(converter)
-            }
-            other => return Err(format!("stage {index} is of the unknown kind `{other}`")),
-        };
-        list.push(Stage {
-            name: format!("{kind} {index}"),
-            kind: unit,
-        });
-    }
-    list.push(Stage {
-        name: "sink".to_owned(),
-        kind: StageKind::Sink {
-            tokens: words,
-            rate: rate("out_rate")?,
-        },
-    });
-    Ok(Pipeline::chain(value["name"].as_str().unwrap_or_default(), list))
 }
