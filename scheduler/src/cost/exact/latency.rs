@@ -14,29 +14,29 @@ use super::tally::Tally;
 use super::traffic::Hardware;
 
 /// Resources per level: read and write ports, channels down and up, by tensor or shared.
-const KINDS: usize = 12;
-const RESOURCES: usize = MAX_LEVELS * KINDS;
+pub(super) const KINDS: usize = 12;
+pub(super) const RESOURCES: usize = MAX_LEVELS * KINDS;
 
 /// Latencies, slots and sharing of a machine.
 #[derive(Debug, Clone)]
 pub(super) struct Timing {
     /// Per level and tensor: latency of its ports.
-    latency: [[f64; 3]; MAX_LEVELS],
+    pub(super) latency: [[f64; 3]; MAX_LEVELS],
     /// Per level and tensor: tiles side by side.
-    slots: [[f64; 3]; MAX_LEVELS],
+    pub(super) slots: [[f64; 3]; MAX_LEVELS],
     /// Per level and tensor: elements that the FIFO in front of the slots takes.
-    fifo: [[u64; 3]; MAX_LEVELS],
+    pub(super) fifo: [[u64; 3]; MAX_LEVELS],
     /// Per level and tensor: latency of the channel down and up.
-    hop: [[(f64, f64); 3]; MAX_LEVELS],
+    pub(super) hop: [[(f64, f64); 3]; MAX_LEVELS],
     /// Machine cycles per cycle of the network.
-    ratio: [f64; MAX_LEVELS],
-    reduction: [Reduction; MAX_LEVELS],
-    read: [[usize; 3]; MAX_LEVELS],
-    write: [[usize; 3]; MAX_LEVELS],
-    down: [[usize; 3]; MAX_LEVELS],
-    up: [[usize; 3]; MAX_LEVELS],
-    depth: f64,
-    interval: f64,
+    pub(super) ratio: [f64; MAX_LEVELS],
+    pub(super) reduction: [Reduction; MAX_LEVELS],
+    pub(super) read: [[usize; 3]; MAX_LEVELS],
+    pub(super) write: [[usize; 3]; MAX_LEVELS],
+    pub(super) down: [[usize; 3]; MAX_LEVELS],
+    pub(super) up: [[usize; 3]; MAX_LEVELS],
+    pub(super) depth: f64,
+    pub(super) interval: f64,
 }
 
 impl Default for Timing {

@@ -22,6 +22,7 @@ mod classes;
 mod flow;
 mod latency;
 mod nest;
+mod rehearsal;
 mod tally;
 mod traffic;
 mod walk;
@@ -47,6 +48,7 @@ pub struct Evaluator {
     timing: Timing,
     latency: Latency,
     parts: Parts,
+    rehearsal: rehearsal::Rehearsal,
 }
 
 impl Evaluator {
@@ -76,6 +78,25 @@ impl Evaluator {
             &self.tally,
         );
         Ok(())
+    }
+
+    /// Estimated cycles of `mapping`, without its counts.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    pub fn latency(&mut self, problem: &Problem, arch: &Accelerator, mapping: &Mapping) -> Result<f64, CostError> {
+        self.nest.set(problem, arch, mapping)?;
+        self.hardware.set(arch);
+        self.timing.set(arch);
+        let mut keeps = [[false; 3]; nest::MAX_LEVELS];
+        for (level, keeps) in mapping.levels.iter().zip(&mut keeps) {
+            *keeps = cyclonest_workloads::Tensor::ALL.map(|t| level.keeps.contains(t));
+        }
+        let pace = rehearsal::Pace {
+            bursts: std::env::var("BURSTS").ok().and_then(|b| b.parse().ok()).unwrap_or(1000),
+        };
+        self.rehearsal
+            .run(&self.nest, problem, &keeps, &self.hardware, &self.timing, pace)
     }
 
     /// Latency of the last mapping \[cycles\].

@@ -35,9 +35,9 @@ pub(super) struct Hardware {
     /// Per level: whether the network below adds partial sums.
     pub(super) reduces: [bool; MAX_LEVELS],
     /// Per level: tensors whose overlaps are kept.
-    halo: [TensorSet; MAX_LEVELS],
+    pub(super) halo: [TensorSet; MAX_LEVELS],
     /// Per level and tensor: width of the network below, towards the children and towards the parent.
-    widths: [[(Option<Width>, Option<Width>); 3]; MAX_LEVELS],
+    pub(super) widths: [[(Option<Width>, Option<Width>); 3]; MAX_LEVELS],
     /// Bits of an element: partial and final.
     pub(super) bits: [(u64, u64); 3],
     /// Per level and tensor: widths of the read and the write port.
