@@ -82,8 +82,11 @@ struct Keeper {
     in_parent: u64,
     /// Output: number of the next residency to drain.
     draining: u64,
-    /// Not before this.
+    /// Position in a sweep: outer levels first, then inputs, outputs, weights (rule 13).
+    rank: usize,
+    /// Not before this: the last request, and how many there were at that time.
     earliest: i64,
+    pass: u32,
     /// Last arrival of a fill or fetch.
     settled: i64,
     /// When it may act next: fill or open, drain.
@@ -116,6 +119,9 @@ struct Hop {
     tail: i64,
     elements: u64,
     bits: u64,
+    /// Number of the parent's residency, and whether this is the last transfer of it with this instance.
+    parent: u64,
+    last: bool,
 }
 
 /// Iterations of a loop.
@@ -125,6 +131,8 @@ struct Lap {
     began: Option<i64>,
     /// Cycles of the last one.
     last: Option<i64>,
+    /// The state at its end.
+    state: u64,
 }
 
 /// Memory of the rehearsal, reused from one mapping to the next.
@@ -192,9 +200,13 @@ impl Rehearsal {
                     best = (keeper.due[1], 1, i);
                 }
             }
+            let mut rank = (0, 0);
             for (i, keeper) in self.keepers.iter().enumerate() {
-                if keeper.due[0] < best.0 {
-                    best = (keeper.due[0], 2, i);
+                let due = keeper.due[0];
+                let own = (if due == keeper.earliest { keeper.pass } else { 0 }, keeper.rank);
+                if due < best.0 || due == best.0 && best.1 == 2 && own < rank {
+                    best = (due, 2, i);
+                    rank = own;
                 }
             }
             for (i, pe) in self.pes.iter().enumerate() {
@@ -268,7 +280,9 @@ impl Rehearsal {
                     next: 0,
                     in_parent: 0,
                     draining: 0,
+                    rank: 3 * stream.child + [2, 0, 1][stream.tensor as usize],
                     earliest: 0,
+                    pass: 0,
                     settled: 0,
                     due: [NEVER; 2],
                     ring: [BLANK; RING],
@@ -375,7 +389,6 @@ impl Rehearsal {
             streams,
             turns,
             bounds,
-            axes,
             ..
         } = &self.plan;
         let keeper = &mut self.keepers[index];
@@ -384,9 +397,9 @@ impl Rehearsal {
         let at = keeper.cursor.at;
         let number = keeper.next;
         let elements = if stream.halo && number > 0 {
-            stream.fresh(&keeper.before, &at, bounds, axes)
+            stream.fresh(&keeper.before, &at, bounds)
         } else {
-            stream.elements(&at, bounds, axes)
+            stream.elements(&at, bounds)
         };
         let outputs = stream.tensor == Tensor::Outputs;
         let (mut fetched, mut partial) = (false, false);
@@ -424,6 +437,7 @@ impl Rehearsal {
             keeper.in_parent += 1;
         }
         keeper.next += 1;
+        keeper.pass = if keeper.earliest == now { keeper.pass + 1 } else { 1 };
         keeper.earliest = now;
         *keeper.at_mut(number) = Residency {
             elements,
@@ -438,7 +452,7 @@ impl Rehearsal {
         if outputs && !fetches || elements == 0 {
             keeper.at_mut(number).ready = now;
             if !outputs {
-                self.left(index, number, now);
+                self.left(index, parent, last_in_parent, now);
             }
             self.update(index);
             self.update_users(index);
@@ -454,6 +468,8 @@ impl Rehearsal {
             tail: now,
             elements,
             bits: hardware_bits,
+            parent,
+            last: last_in_parent,
         });
         self.update(index);
     }
@@ -477,6 +493,8 @@ impl Rehearsal {
             tail: now,
             elements: residency.elements,
             bits: stream.bits(residency.partial),
+            parent: residency.parent,
+            last: residency.last_in_parent,
         });
         self.update(index);
     }
@@ -517,6 +535,7 @@ impl Rehearsal {
                     (true, false) => after = stage.passes - if apart { 1 } else { 2 },
                     _ => before = if apart { stage.passes - 1 } else { 0 },
                 }
+                if std::env::var("TRACE").is_ok() { eprintln!("  {:?} L{}->L{} up {} chains {first}{last} #{} stage {} res {:?} head {head} cycles {cycles} passes {} before {before} after {after} free {}", stream.tensor, stream.parent, stream.child, hop.up, hop.residency, hop.stage, resources[0], stage.passes, self.free[resources[0]]); }
                 for &resource in resources.iter().filter(|&&r| r != usize::MAX) {
                     let free = self.free[resource];
                     start = start.max(free + before.max(0) * cycles);
@@ -560,18 +579,16 @@ impl Rehearsal {
             residency.freed = residency.freed.min(left.max(hop.time + 1));
             self.update(hop.keeper);
         } else if self.plan.streams[self.keepers[hop.keeper].stream].tensor != Tensor::Outputs {
-            self.left(hop.keeper, hop.residency, left);
+            self.left(hop.keeper, hop.parent, hop.last, left);
         }
     }
 
     /// A fill has left the parent's read port: a parent's residency that it was the last to use is free.
-    fn left(&mut self, index: usize, number: u64, left: i64) {
-        let keeper = &self.keepers[index];
-        let residency = keeper.at(number);
-        if let Some(parent) = keeper.parent
-            && residency.last_in_parent
+    fn left(&mut self, index: usize, number: u64, last: bool, left: i64) {
+        if let Some(parent) = self.keepers[index].parent
+            && last
         {
-            let (users, number) = (self.keepers[parent].users, residency.parent);
+            let users = self.keepers[parent].users;
             let above = self.keepers[parent].at_mut(number);
             above.done = (above.done.0 + 1, above.done.1.max(left));
             if above.done.0 == users {
@@ -592,12 +609,11 @@ impl Rehearsal {
             return;
         }
         residency.drained = hop.tail;
-        let (number, last) = (residency.parent, residency.last_in_parent);
         match parent {
             None => self.end = self.end.max(hop.tail),
             Some(parent) => {
-                let above = self.keepers[parent].at_mut(number);
-                above.done = (above.done.0 + u32::from(last), above.done.1.max(hop.tail));
+                let above = self.keepers[parent].at_mut(hop.parent);
+                above.done = (above.done.0 + u32::from(hop.last), above.done.1.max(hop.tail));
                 self.update(parent);
             }
         }
@@ -646,13 +662,47 @@ impl Rehearsal {
         for lap in &mut self.laps[turn + 1..self.plan.turns.len()] {
             lap.began = Some(now);
         }
+        let state = self.state();
         let lap = &mut self.laps[turn];
         let took = now - lap.began.unwrap_or(0);
-        let steady = lap.last == Some(took);
-        (lap.began, lap.last) = (Some(now), Some(took));
+        let steady = lap.last == Some(took) && lap.state == state;
+        if std::env::var("TRACE").is_ok() { eprintln!("lap {turn} now {now} took {took} steady {steady} trip {:?} pe {:?}", &self.pes[0].cursor.trip[..self.plan.turns.len()], self.pes.iter().map(|p| p.free).collect::<Vec<_>>()); }
+        (lap.began, lap.last, lap.state) = (Some(now), Some(took), state);
         if steady {
             self.skip(turn, took);
         }
+    }
+
+    /// What the future depends on, as far as it is still to come (rule 27): how far streams are ahead, what is on its
+    /// way, and how long resources are taken.
+    fn state(&self) -> u64 {
+        let now = self.pes[0].free;
+        let mut hash = 0_u64;
+        let mut add = |value: i64| {
+            hash = (hash ^ value as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
+        };
+        let ahead = |time: i64| if time == NEVER { NEVER } else { (time - now).max(0) };
+        for pe in &self.pes {
+            add(pe.free - now);
+            for (&keeper, &using) in pe.keepers.iter().zip(&pe.using) {
+                add((self.keepers[keeper].next - using) as i64);
+            }
+        }
+        for keeper in &self.keepers {
+            add(ahead(keeper.settled));
+            add((keeper.next - keeper.draining.min(keeper.next)) as i64);
+            if let Some(parent) = keeper.parent {
+                add((self.keepers[parent].next - keeper.in_parent.min(self.keepers[parent].next)) as i64);
+            }
+        }
+        for hop in &self.hops {
+            add(hop.time - now);
+        }
+        for resource in self.plan.resources() {
+            add(ahead(self.free[resource]));
+            add(ahead(self.free[resource + RESOURCES]));
+        }
+        hash
     }
 
     /// Skips iterations of loop `turn`, each of which takes `cycles`, if nothing from outside the loop is on its way.
@@ -698,6 +748,7 @@ impl Rehearsal {
                 keeper.before[turns[turn].dim] += u64::from(trips) * turns[turn].weight;
             }
         }
+        if std::env::var("TRACE").is_ok() { eprintln!("skip {turn} {trips} x {cycles}"); }
         self.skipped += i64::from(trips) * cycles;
         let now = now + self.skipped;
         self.laps[turn].began = Some(now);
@@ -731,7 +782,7 @@ impl Rehearsal {
         let lag = self.pes.iter().map(|pe| pe.free).max().unwrap_or(0) - pe.free;
         let mut after = self.plan.depth as f64 + lag.max(0) as f64;
         for stream in self.plan.streams.iter().filter(|s| s.tensor == Tensor::Outputs) {
-            let elements = stream.elements(&DimMap([0; 8]), bounds, &self.plan.axes);
+            let elements = stream.elements(&DimMap([0; 8]), bounds);
             let stages = stream.up.stages();
             let latency: i64 = stages.iter().map(|s| s.latency).sum();
             let bits = stream.bits(false);

@@ -104,6 +104,8 @@ pub(super) struct Stream {
     full: f64,
     /// Extents of the child's tile.
     extent: DimMap<u64>,
+    /// Without padding along an axis that is spread over the instances: the first one is not like the others there.
+    axes: [AffineAxis; 2],
 }
 
 /// Everything that the rehearsal needs to know of a mapping.
@@ -204,7 +206,7 @@ impl Stream {
 
     /// Elements of the tile at `at`; for inputs without regard to padding if they are streamed.
     #[inline]
-    pub(super) fn elements(&self, at: &DimMap<u64>, bounds: &DimMap<u64>, axes: &[AffineAxis; 2]) -> u64 {
+    pub(super) fn elements(&self, at: &DimMap<u64>, bounds: &DimMap<u64>) -> u64 {
         if self.streamed && self.tensor != Tensor::Outputs {
             let mut elements = self.full;
             for dim in Dim::ALL {
@@ -220,8 +222,8 @@ impl Stream {
         if self.tensor != Tensor::Inputs {
             return plain;
         }
-        let rows = axes[0].rows(at[Dim::P], extent(Dim::P), at[Dim::R], extent(Dim::R));
-        let columns = axes[1].rows(at[Dim::Q], extent(Dim::Q), at[Dim::S], extent(Dim::S));
+        let rows = self.axes[0].rows(at[Dim::P], extent(Dim::P), at[Dim::R], extent(Dim::R));
+        let columns = self.axes[1].rows(at[Dim::Q], extent(Dim::Q), at[Dim::S], extent(Dim::S));
         plain * rows.count * columns.count
     }
 
@@ -231,16 +233,15 @@ impl Stream {
         from: &DimMap<u64>,
         to: &DimMap<u64>,
         bounds: &DimMap<u64>,
-        axes: &[AffineAxis; 2],
     ) -> u64 {
         let plain = PLAIN[Tensor::Inputs as usize];
-        let all = self.elements(to, bounds, axes);
+        let all = self.elements(to, bounds);
         if plain.iter().any(|&dim| from[dim] != to[dim]) {
             return all;
         }
         let extent = |at: &DimMap<u64>, dim: Dim| self.extent[dim].min(bounds[dim] - at[dim]);
         let mut common: u64 = plain.iter().map(|&dim| extent(to, dim)).product();
-        for (axis, (p, r)) in axes.iter().zip([(Dim::P, Dim::R), (Dim::Q, Dim::S)]) {
+        for (axis, (p, r)) in self.axes.iter().zip([(Dim::P, Dim::R), (Dim::Q, Dim::S)]) {
             let rows = |at: &DimMap<u64>| axis.rows(at[p], extent(at, p), at[r], extent(at, r));
             common *= axis.common(&rows(from), &rows(to));
         }
@@ -322,6 +323,22 @@ impl Plan {
             fills[level] = fills[level + 1] * fill as i64;
             drains[level] = drains[level + 1] * drain as i64;
             visits *= fill as i64;
+        }
+        // Instances whose rows are padding get nothing.
+        let (mut axes, mut real) = (self.axes, 1.0);
+        if tensor == Tensor::Inputs {
+            for (axis, (p, r)) in axes.iter_mut().zip([(Dim::P, Dim::R), (Dim::Q, Dim::S)]) {
+                let spread = |dim| nest.outside(child, dim).iter().any(|d| d.spatial && d.trips > 1);
+                if spread(p) || spread(r) {
+                    real *= real_share(axis, (nest.bounds[p], nest.bounds[r]));
+                    (axis.real_from, axis.real_to) = (0, u64::MAX);
+                }
+            }
+            if !streamed {
+                for fills in &mut fills[parent..child] {
+                    *fills = ((*fills as f64 * real).round() as i64).max(1);
+                }
+            }
         }
         let port = |level: usize, write: bool, own: bool, passes: i64| {
             let (read, written) = hardware.port(level, tensor);
@@ -406,6 +423,7 @@ impl Plan {
             },
             full,
             extent,
+            axes,
         });
     }
 
@@ -438,6 +456,11 @@ impl Plan {
             mark(&mut stream.down);
             mark(&mut stream.up);
         }
+    }
+
+    /// The resources that transfers occupy.
+    pub(super) fn resources(&self) -> impl Iterator<Item = usize> {
+        self.offsets.iter().map(|o| o.0)
     }
 
     /// Length of the burst at `cursor` (rule 14), of whose sums `opening` start at zero.
