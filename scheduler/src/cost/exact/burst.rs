@@ -1,6 +1,5 @@
 //! What happens inside the PE level in a burst (rules 6, 14 and 15).
 
-use cyclonest_arch::Mapping;
 use cyclonest_workloads::{Dim, Problem, Tensor};
 
 use super::classes::{Chain, Class, relevant};
@@ -43,8 +42,8 @@ pub(super) struct Burst<'a> {
 
 impl<'a> Burst<'a> {
     /// The inside of the PEs of a mapping.
-    pub(super) fn new(nest: &'a Nest, mapping: &Mapping, hardware: &'a Hardware, tensor: Tensor) -> Self {
-        let kept = |&level: &usize| mapping.levels[level].keeps.contains(tensor);
+    pub(super) fn new(nest: &'a Nest, keeps: &[[bool; 3]], hardware: &'a Hardware, tensor: Tensor) -> Self {
+        let kept = |&level: &usize| keeps[level][tensor as usize];
         Burst {
             nest,
             hardware,

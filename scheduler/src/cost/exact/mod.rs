@@ -88,10 +88,7 @@ impl Evaluator {
         self.nest.set(problem, arch, mapping)?;
         self.hardware.set(arch);
         self.timing.set(arch);
-        let mut keeps = [[false; 3]; nest::MAX_LEVELS];
-        for (level, keeps) in mapping.levels.iter().zip(&mut keeps) {
-            *keeps = cyclonest_workloads::Tensor::ALL.map(|t| level.keeps.contains(t));
-        }
+        let keeps = traffic::keeps(mapping);
         let pace = rehearsal::Pace {
             bursts: std::env::var("BURSTS").ok().and_then(|b| b.parse().ok()).unwrap_or(1000),
         };

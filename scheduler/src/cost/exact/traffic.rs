@@ -84,6 +84,15 @@ impl Hardware {
     }
 }
 
+/// Per level, by [`Tensor`]: what the mapping keeps there.
+pub(super) fn keeps(mapping: &Mapping) -> [[bool; 3]; MAX_LEVELS] {
+    let mut keeps = [[false; 3]; MAX_LEVELS];
+    for (level, keeps) in mapping.levels.iter().zip(&mut keeps) {
+        *keeps = Tensor::ALL.map(|t| level.keeps.contains(t));
+    }
+    keeps
+}
+
 /// Memory of the counting, reused from one mapping to the next.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Traffic {
@@ -191,7 +200,7 @@ impl Traffic {
     ) {
         self.classify(nest, flow, &links.only_last());
         let plain = PLAIN[Tensor::Weights as usize];
-        let burst = Burst::new(nest, mapping, hardware, Tensor::Weights);
+        let burst = Burst::new(nest, &keeps(mapping), hardware, Tensor::Weights);
         let scratch = &mut self.scratch;
         let mut most = 0;
         combine(&self.classes, |joined| {
@@ -287,7 +296,7 @@ impl Traffic {
         for (flag, multicast) in route.multicast.iter_mut().zip(&hardware.multicast) {
             *flag = multicast.contains(Tensor::Inputs);
         }
-        let burst = Burst::new(nest, mapping, hardware, Tensor::Inputs);
+        let burst = Burst::new(nest, &keeps(mapping), hardware, Tensor::Inputs);
         // Trips over K of a full and of the last tile.
         let trips = match flow.streamed {
             true => [false, true].map(|last| burst.settings(Dim::K, last)),

@@ -145,6 +145,8 @@ pub(super) struct Rehearsal {
     /// Per resource, once for the first and once for the last PE.
     free: Vec<i64>,
     laps: [Lap; MAX_TURNS],
+    /// Iterations of each loop that are gone through at most.
+    most: [u32; MAX_TURNS],
     skipped: i64,
     end: i64,
     first_burst: i64,
@@ -161,6 +163,7 @@ impl Default for Rehearsal {
             hops: Vec::new(),
             free: Vec::new(),
             laps: [Lap::default(); MAX_TURNS],
+            most: [0; MAX_TURNS],
             skipped: 0,
             end: 0,
             first_burst: 0,
@@ -187,6 +190,7 @@ impl Rehearsal {
         turns(nest, hardware.event, &mut self.plan.turns)?;
         self.plan.set(nest, problem, keeps, hardware, timing);
         self.begin(hardware.event);
+        self.portion(pace);
         let mut bursts = 0;
         loop {
             let mut best = (NEVER, 0, 0);
@@ -228,7 +232,7 @@ impl Rehearsal {
                         bursts += 1;
                         if let Some(turn) = moved {
                             self.lap(turn);
-                            if bursts >= pace.bursts {
+                            if bursts >= 4 * pace.bursts {
                                 return Ok(self.extrapolated(turn));
                             }
                         }
@@ -255,9 +259,9 @@ impl Rehearsal {
                 above = [None; 2];
             }
             let alone = if stream.tensor == Tensor::Outputs {
-                stream.groups.1 > 1
+                stream.groups.1 > 1.0
             } else {
-                stream.groups.0 > 1
+                stream.groups.0 > 1.0
             };
             let apart = self.plan.several[stream.child] && (alone || self.plan.several[stream.parent] && above[0] != above[1]);
             let chains: &[[bool; 2]] = if apart {
@@ -448,7 +452,7 @@ impl Rehearsal {
             ..BLANK
         };
         // Siblings that add to the same sums start at zero (rule 17).
-        let fetches = fetched && (keeper.chains[0] || stream.modifying == 0);
+        let fetches = fetched && (keeper.chains[0] || stream.modifying == 0.0);
         if outputs && !fetches || elements == 0 {
             keeper.at_mut(number).ready = now;
             if !outputs {
@@ -529,23 +533,24 @@ impl Rehearsal {
                         resources[0] += RESOURCES;
                     }
                 }
+                let others = |passes: f64| (passes.max(0.0) * cycles as f64).round() as i64;
                 let (mut before, mut after) = (0, 0);
                 match (first, last) {
-                    (true, true) => after = stage.passes - 1,
-                    (true, false) => after = stage.passes - if apart { 1 } else { 2 },
-                    _ => before = if apart { stage.passes - 1 } else { 0 },
+                    (true, true) => after = others(stage.passes - 1.0),
+                    (true, false) => after = others(stage.passes - if apart { 1.0 } else { 2.0 }),
+                    _ => before = if apart { others(stage.passes - 1.0) } else { 0 },
                 }
                 if std::env::var("TRACE").is_ok() { eprintln!("  {:?} L{}->L{} up {} chains {first}{last} #{} stage {} res {:?} head {head} cycles {cycles} passes {} before {before} after {after} free {}", stream.tensor, stream.parent, stream.child, hop.up, hop.residency, hop.stage, resources[0], stage.passes, self.free[resources[0]]); }
                 for &resource in resources.iter().filter(|&&r| r != usize::MAX) {
                     let free = self.free[resource];
-                    start = start.max(free + before.max(0) * cycles);
+                    start = start.max(free + before);
                     if hop.stage == 0 && before > 0 {
-                        start = start.max(head + before * cycles);
+                        start = start.max(head + before);
                     }
                 }
                 end = start + cycles;
                 for &resource in resources.iter().filter(|&&r| r != usize::MAX) {
-                    self.free[resource] = end + after.max(0) * cycles;
+                    self.free[resource] = end + after;
                 }
             }
             if hop.stage == 0 {
@@ -668,8 +673,28 @@ impl Rehearsal {
         let steady = lap.last == Some(took) && lap.state == state;
         if std::env::var("TRACE").is_ok() { eprintln!("lap {turn} now {now} took {took} steady {steady} trip {:?} pe {:?}", &self.pes[0].cursor.trip[..self.plan.turns.len()], self.pes.iter().map(|p| p.free).collect::<Vec<_>>()); }
         (lap.began, lap.last, lap.state) = (Some(now), Some(took), state);
-        if steady {
+        if steady || self.pes[0].cursor.trip[turn] + 1 >= self.most[turn] {
             self.skip(turn, took);
+        }
+    }
+
+    /// Divides the bursts among the loops: two iterations of every loop, and more from the inside out.
+    fn portion(&mut self, pace: Pace) {
+        let turns = &self.plan.turns;
+        let mut product = 1;
+        for (most, turn) in self.most.iter_mut().zip(turns) {
+            *most = turn.trips.min(2);
+            product *= *most as usize;
+        }
+        for k in (0..turns.len()).rev() {
+            while product <= pace.bursts && self.most[k] < turns[k].trips {
+                let more = product / self.most[k] as usize * (self.most[k] as usize + 1);
+                if more > pace.bursts {
+                    break;
+                }
+                self.most[k] += 1;
+                product = more;
+            }
         }
     }
 
@@ -786,7 +811,7 @@ impl Rehearsal {
             let stages = stream.up.stages();
             let latency: i64 = stages.iter().map(|s| s.latency).sum();
             let bits = stream.bits(false);
-            let longest = stages.iter().map(|s| s.passes * s.cycles(elements, bits)).max();
+            let longest = stages.iter().map(|s| (s.passes * s.cycles(elements, bits) as f64) as i64).max();
             after += (latency + longest.unwrap_or(0)) as f64;
         }
         cycles + after

@@ -3,8 +3,10 @@
 use cyclonest_arch::{Reduction, Width};
 use cyclonest_workloads::{Dim, DimMap, Problem, Tensor};
 
+use super::super::burst::{Burst, Clipped};
+use super::super::classes::Class;
 use super::super::latency::{KINDS, Timing};
-use super::super::nest::{Digit, MAX_LEVELS, Nest};
+use super::super::nest::{Digit, MAX_LEVELS, Nest, Role, existing as strings};
 use super::super::traffic::{FREE, Hardware, PLAIN};
 use super::super::window::AffineAxis;
 use super::cursor::{Cursor, Turn};
@@ -23,7 +25,7 @@ pub(super) struct Stage {
     /// From entering the stage to entering the next one.
     pub(super) latency: i64,
     /// Transfers that pass one instance of the resource for each one that a child gets.
-    pub(super) passes: i64,
+    pub(super) passes: f64,
     /// True for a port of the children: each member of a group has its own.
     pub(super) own: bool,
     /// True if transfers reach the resource in another order than they were requested in.
@@ -43,7 +45,7 @@ const NO_STAGE: Stage = Stage {
     width: Width::Unlimited,
     ratio: 1.0,
     latency: 0,
-    passes: 1,
+    passes: 1.0,
     own: false,
     meets: false,
 };
@@ -95,9 +97,9 @@ pub(super) struct Stream {
     /// Drains.
     pub(super) up: Path,
     /// Transfers per parent instance for each one that a child gets or sends.
-    pub(super) groups: (i64, i64),
+    pub(super) groups: (f64, f64),
     /// Read-modify-writes at the parent among `groups.1`.
-    pub(super) modifying: i64,
+    pub(super) modifying: f64,
     /// Bits of an element: partial and final.
     bits: (u64, u64),
     /// Elements that are moved in a streamed step with full tiles.
@@ -118,14 +120,15 @@ pub(super) struct Plan {
     pub(super) several: [bool; MAX_LEVELS],
     pub(super) axes: [AffineAxis; 2],
     pub(super) bounds: DimMap<u64>,
-    burst: Burst,
+    burst: Work,
     pub(super) depth: i64,
     offsets: Vec<(usize, i64, bool)>,
+    scratch: [Vec<Class>; 5],
 }
 
 /// The inside of a PE.
 #[derive(Debug, Clone, Copy)]
-struct Burst {
+struct Work {
     /// Extents of a PE's tile, and temporal trips over them.
     extent: DimMap<u64>,
     trips: DimMap<u64>,
@@ -136,9 +139,9 @@ struct Burst {
     sums: (f64, f64),
 }
 
-impl Default for Burst {
+impl Default for Work {
     fn default() -> Self {
-        Burst {
+        Work {
             extent: DimMap::ones(),
             trips: DimMap::ones(),
             interval: 1.0,
@@ -153,12 +156,31 @@ fn existing(nest: &Nest, dim: Dim, digit: &Digit) -> u64 {
     digit.trips.min(nest.bounds[dim].div_ceil(digit.weight))
 }
 
-/// Product over the spatial loops of `level` of their trips, those over which `tensor` is shared left out.
-fn fan(nest: &Nest, level: usize, axes: &[AffineAxis; 2], tensor: Tensor, shares: bool) -> u64 {
+/// Settings of the spatial loops of `level` over `dim` that have work, on the mean over the temporal settings of the
+/// loops outside the PE level, or inside it over the first ones.
+fn members(nest: &Nest, event: usize, level: usize, dim: Dim) -> f64 {
+    let loops = || spatial(nest, level, dim);
+    if level >= event {
+        return loops().map(|d| existing(nest, dim, d)).product::<u64>() as f64;
+    }
+    let trips: u64 = loops().map(|d| d.trips).product();
+    if trips == 1 {
+        return 1.0;
+    }
+    let digits = nest.outside(event, dim);
+    let one = strings(digits, |d| if d.spatial { Role::ZERO } else { Role::Free });
+    let all = strings(digits, |d| {
+        if d.spatial && d.level != level { Role::ZERO } else { Role::Free }
+    });
+    all as f64 / one as f64
+}
+
+/// Product of [`members`] over all dimensions, those over which `tensor` is shared left out.
+fn fan(nest: &Nest, event: usize, level: usize, axes: &[AffineAxis; 2], tensor: Tensor, shares: bool) -> f64 {
     let loops = |dim| spatial(nest, level, dim);
-    let along = |dim: Dim| loops(dim).map(|d| existing(nest, dim, d)).product::<u64>();
+    let along = |dim: Dim| members(nest, event, level, dim);
     let free = FREE[tensor as usize];
-    let mut product = 1;
+    let mut product = 1.0;
     let inputs = tensor == Tensor::Inputs;
     for dim in Dim::ALL {
         let axis = matches!(dim, Dim::P | Dim::Q | Dim::R | Dim::S);
@@ -168,7 +190,10 @@ fn fan(nest: &Nest, level: usize, axes: &[AffineAxis; 2], tensor: Tensor, shares
     }
     if shares && inputs {
         for (axis, (p, r)) in axes.iter().zip([(Dim::P, Dim::R), (Dim::Q, Dim::S)]) {
-            product *= sharing(along(p), along(r), step(loops(p)), step(loops(r)), axis);
+            let full = |dim| loops(dim).map(|d| existing(nest, dim, d)).product::<u64>();
+            let (windows, taps) = (full(p), full(r));
+            let distinct = sharing(windows, taps, step(loops(p)), step(loops(r)), axis);
+            product *= along(p) * along(r) * distinct as f64 / (windows * taps) as f64;
         }
     }
     product
@@ -301,28 +326,26 @@ impl Plan {
             .filter(|s| s.tensor == tensor)
             .map_or(turns, |s| turns.max(s.turns));
         let outputs = tensor == Tensor::Outputs;
+        let event = hardware.event;
         let shares = |level: usize| hardware.multicast[level].contains(tensor);
         let mut down = Path::EMPTY;
         let mut up = Path::EMPTY;
         // Passes through the network below each level, and one instance of it.
-        let (mut fills, mut drains, mut visits) = ([1; MAX_LEVELS + 1], [1; MAX_LEVELS + 1], 1);
+        let (mut fills, mut drains, mut visits) = ([1.0; MAX_LEVELS + 1], [1.0; MAX_LEVELS + 1], 1.0_f64);
         for level in (parent..child).rev() {
             let (fill, drain) = if outputs {
                 let along = |reduction: bool| {
-                    Dim::ALL
-                        .into_iter()
-                        .filter(|dim| dim.is_reduction() == reduction)
-                        .flat_map(|dim| spatial(nest, level, dim).map(move |d| existing(nest, dim, d)))
-                        .product::<u64>()
+                    let dims = Dim::ALL.into_iter().filter(|dim| dim.is_reduction() == reduction);
+                    dims.map(|dim| members(nest, event, level, dim)).product::<f64>()
                 };
                 let tiles = along(false);
-                (tiles, tiles * if hardware.reduces[level] { 1 } else { along(true) })
+                (tiles, tiles * if hardware.reduces[level] { 1.0 } else { along(true) })
             } else {
-                (fan(nest, level, &self.axes, tensor, shares(level)), 1)
+                (fan(nest, event, level, &self.axes, tensor, shares(level)), 1.0)
             };
-            fills[level] = fills[level + 1] * fill as i64;
-            drains[level] = drains[level + 1] * drain as i64;
-            visits *= fill as i64;
+            fills[level] = fills[level + 1] * fill;
+            drains[level] = drains[level + 1] * drain;
+            visits *= fill;
         }
         // Instances whose rows are padding get nothing.
         let (mut axes, mut real) = (self.axes, 1.0);
@@ -336,11 +359,11 @@ impl Plan {
             }
             if !streamed {
                 for fills in &mut fills[parent..child] {
-                    *fills = ((*fills as f64 * real).round() as i64).max(1);
+                    *fills = (*fills * real).max(1.0);
                 }
             }
         }
-        let port = |level: usize, write: bool, own: bool, passes: i64| {
+        let port = |level: usize, write: bool, own: bool, passes: f64| {
             let (read, written) = hardware.port(level, tensor);
             Stage {
                 resource: if write { timing.write[level][t] } else { timing.read[level][t] },
@@ -353,7 +376,7 @@ impl Plan {
                 meets: false,
             }
         };
-        let network = |level: usize, to_child: bool, passes: i64| {
+        let network = |level: usize, to_child: bool, passes: f64| {
             let widths = hardware.widths[level][t];
             let width = if to_child { widths.0 } else { widths.1 };
             let hop = timing.hop[level][t];
@@ -388,22 +411,28 @@ impl Plan {
             down.push(network(level, true, fills[level]));
         }
         if !streamed {
-            down.push(port(child, true, true, 1));
+            down.push(port(child, true, true, 1.0));
         }
         if outputs {
             if !streamed {
-                up.push(port(child, false, true, 1));
+                up.push(port(child, false, true, 1.0));
             }
             for level in (parent..child).rev() {
                 up.push(network(level, false, drains[level]));
             }
             up.push(port(parent, true, false, drains[parent]));
         }
-        let extent = DimMap::from_fn(|dim| nest.extent(child, dim));
-        let full = match streamed && !outputs {
-            true => streamed_elements(nest, keeps, hardware, tensor, child, &self.axes),
-            false => 0.0,
-        };
+        let mut extent = DimMap::from_fn(|dim| nest.extent(child, dim));
+        let mut full = 0.0;
+        if streamed && tensor == Tensor::Weights {
+            // Along a dimension with a single tile, that one is the last.
+            extent = DimMap::from_fn(|dim| extent[dim].min(nest.bounds[dim]));
+            let single = Dim::ALL.iter().enumerate().filter(|(_, dim)| extent[**dim] == nest.bounds[**dim]);
+            let clipped = Clipped::of(&Dim::ALL, single.fold(0, |bits, (i, _)| bits | 1 << i));
+            full = Burst::new(nest, keeps, hardware, tensor).weights(clipped, &mut self.scratch) as f64;
+        } else if streamed && tensor == Tensor::Inputs {
+            full = streamed_inputs(nest, keeps, hardware, child, &self.axes);
+        }
         self.streams.push(Stream {
             tensor,
             parent,
@@ -484,35 +513,35 @@ impl Plan {
 }
 
 /// Reads of `tensor` by the lanes or by the level `next` per temporal trip inside a PE: one for each that differs.
-fn distinct(nest: &Nest, hardware: &Hardware, axes: &[AffineAxis; 2], tensor: Tensor, levels: std::ops::Range<usize>) -> u64 {
+fn distinct(nest: &Nest, hardware: &Hardware, axes: &[AffineAxis; 2], tensor: Tensor, levels: std::ops::Range<usize>) -> f64 {
     let innermost = nest.levels() - 1;
     levels
         .map(|level| {
             if tensor == Tensor::Outputs {
                 let joins = level == innermost || hardware.reduces[level];
-                let along = |dim| spatial(nest, level, dim).map(|d| existing(nest, dim, d)).product::<u64>();
+                let along = |dim| members(nest, hardware.event, level, dim);
                 let kept = |dim: &Dim| !(joins && dim.is_reduction());
                 return Dim::ALL.into_iter().filter(kept).map(along).product();
             }
             let shares = level == innermost || hardware.multicast[level].contains(tensor);
-            fan(nest, level, axes, tensor, shares)
+            fan(nest, hardware.event, level, axes, tensor, shares)
         })
         .product()
 }
 
-/// What streams into a PE that bypasses an operand, in a step with full tiles (rule 6).
-fn streamed_elements(
+/// Inputs that stream into a PE that bypasses them, in a step with full tiles (rule 6).
+fn streamed_inputs(
     nest: &Nest,
     keeps: &[[bool; 3]],
     hardware: &Hardware,
-    tensor: Tensor,
     event: usize,
     axes: &[AffineAxis; 2],
 ) -> f64 {
     let levels = nest.levels();
+    let tensor = Tensor::Inputs;
     let t = tensor as usize;
     let next = (event + 1..levels).find(|&level| keeps[level][t]).unwrap_or(levels);
-    let mut elements = distinct(nest, hardware, axes, tensor, event..next) as f64;
+    let mut elements = distinct(nest, hardware, axes, tensor, event..next);
     // Loops inside the innermost one that changes the tile of `next` do not fill it again.
     let mut innermost = -1;
     let temporal = |dim: Dim| {
@@ -538,17 +567,14 @@ fn streamed_elements(
     for &dim in PLAIN[t] {
         elements *= extent(dim) as f64;
     }
-    if tensor == Tensor::Inputs {
-        for (axis, (p, r)) in axes.iter().zip([(Dim::P, Dim::R), (Dim::Q, Dim::S)]) {
-            let unpadded = AffineAxis {
-                real_from: 0,
-                real_to: u64::MAX,
-                ..*axis
-            };
-            elements *= unpadded.rows(0, extent(p), 0, extent(r)).count as f64;
-            // The share of the windows' rows that is real.
-            elements *= real_share(axis, (nest.bounds[p], nest.bounds[r]));
-        }
+    for (axis, (p, r)) in axes.iter().zip([(Dim::P, Dim::R), (Dim::Q, Dim::S)]) {
+        let unpadded = AffineAxis {
+            real_from: 0,
+            real_to: u64::MAX,
+            ..*axis
+        };
+        elements *= unpadded.rows(0, extent(p), 0, extent(r)).count as f64;
+        elements *= real_share(axis, (nest.bounds[p], nest.bounds[r]));
     }
     elements
 }
@@ -566,16 +592,16 @@ fn real_share(axis: &AffineAxis, bounds: (u64, u64)) -> f64 {
 }
 
 /// What limits a burst (rule 14).
-fn burst(nest: &Nest, keeps: &[[bool; 3]], hardware: &Hardware, timing: &Timing, axes: &[AffineAxis; 2]) -> Burst {
+fn burst(nest: &Nest, keeps: &[[bool; 3]], hardware: &Hardware, timing: &Timing, axes: &[AffineAxis; 2]) -> Work {
     let (event, levels) = (hardware.event, nest.levels());
-    let mut burst = Burst {
+    let mut burst = Work {
         extent: DimMap::from_fn(|dim| nest.extent(event, dim)),
         trips: DimMap::from_fn(|dim| {
             let inside = nest.inside(event, dim).iter();
             inside.filter(|d| !d.spatial).map(|d| d.trips).product()
         }),
         interval: timing.interval,
-        ..Burst::default()
+        ..Work::default()
     };
     let _ = axes;
     for level in event..levels {
@@ -596,7 +622,7 @@ fn burst(nest: &Nest, keeps: &[[bool; 3]], hardware: &Hardware, timing: &Timing,
             let per_trip = distinct(nest, hardware, axes, tensor, level..levels);
             let outputs = tensor == Tensor::Outputs;
             let bits = if outputs { hardware.bits[t].0 } else { hardware.bits[t].1 };
-            let cycles = |width: Width| per_trip as f64 * per_element(width, bits);
+            let cycles = |width: Width| per_trip * per_element(width, bits);
             ports[timing.read[level][t] % KINDS] += cycles(read);
             if outputs {
                 ports[timing.write[level][t] % KINDS] += cycles(write);
