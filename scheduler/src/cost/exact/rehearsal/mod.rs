@@ -83,14 +83,12 @@ struct Keeper {
     /// Output: number of the next residency to drain.
     draining: u64,
     /// Position in a sweep: outer levels first, then inputs, outputs, weights (rule 13).
-    rank: usize,
+    rank: u64,
     /// Not before this: the last request, and how many there were at that time.
     earliest: i64,
     pass: u32,
     /// Last arrival of a fill or fetch.
     settled: i64,
-    /// When it may act next: fill or open, drain.
-    due: [i64; 2],
     ring: [Residency; RING],
 }
 
@@ -133,6 +131,8 @@ struct Lap {
     last: Option<i64>,
     /// The state at its end.
     state: u64,
+    /// Cycles of the last one that was not the first of its run, under the same outer iterations of reductions.
+    steady: Option<i64>,
 }
 
 /// Memory of the rehearsal, reused from one mapping to the next.
@@ -140,6 +140,9 @@ struct Lap {
 pub(super) struct Rehearsal {
     plan: Plan,
     keepers: Vec<Keeper>,
+    /// Per keeper, when it may act next: fill or open, with its turn in a sweep; drain.
+    fills: Vec<(i64, u64)>,
+    drains: Vec<i64>,
     pes: Vec<Pe>,
     hops: Vec<Hop>,
     /// Per resource, once for the first and once for the last PE.
@@ -159,6 +162,8 @@ impl Default for Rehearsal {
         Rehearsal {
             plan: Plan::default(),
             keepers: Vec::new(),
+            fills: Vec::new(),
+            drains: Vec::new(),
             pes: Vec::new(),
             hops: Vec::new(),
             free: Vec::new(),
@@ -199,15 +204,13 @@ impl Rehearsal {
                     best = (hop.time, 0, i);
                 }
             }
-            for (i, keeper) in self.keepers.iter().enumerate() {
-                if keeper.due[1] < best.0 {
-                    best = (keeper.due[1], 1, i);
+            for (i, &due) in self.drains.iter().enumerate() {
+                if due < best.0 {
+                    best = (due, 1, i);
                 }
             }
-            let mut rank = (0, 0);
-            for (i, keeper) in self.keepers.iter().enumerate() {
-                let due = keeper.due[0];
-                let own = (if due == keeper.earliest { keeper.pass } else { 0 }, keeper.rank);
+            let mut rank = 0;
+            for (i, &(due, own)) in self.fills.iter().enumerate() {
                 if due < best.0 || due == best.0 && best.1 == 2 && own < rank {
                     best = (due, 2, i);
                     rank = own;
@@ -284,11 +287,10 @@ impl Rehearsal {
                     next: 0,
                     in_parent: 0,
                     draining: 0,
-                    rank: 3 * stream.child + [2, 0, 1][stream.tensor as usize],
+                    rank: (3 * stream.child + [2, 0, 1][stream.tensor as usize]) as u64,
                     earliest: 0,
                     pass: 0,
                     settled: 0,
-                    due: [NEVER; 2],
                     ring: [BLANK; RING],
                 });
                 if let Some(parent) = parents[first] {
@@ -319,6 +321,10 @@ impl Rehearsal {
                 due: NEVER,
             });
         }
+        self.fills.clear();
+        self.fills.resize(self.keepers.len(), (NEVER, 0));
+        self.drains.clear();
+        self.drains.resize(self.keepers.len(), NEVER);
         for keeper in 0..self.keepers.len() {
             self.update(keeper);
         }
@@ -329,7 +335,7 @@ impl Rehearsal {
         let keeper = &self.keepers[index];
         let stream = &self.plan.streams[keeper.stream];
         let mut due = [NEVER; 2];
-        if !keeper.over && keeper.next < keeper.draining_limit() {
+        if !keeper.over {
             let mut at = keeper.earliest;
             let slots = stream.slots as u64;
             if keeper.next >= slots {
@@ -359,7 +365,9 @@ impl Rehearsal {
                 due[1] = residency.done.1;
             }
         }
-        self.keepers[index].due = due;
+        let pass = if due[0] == keeper.earliest { keeper.pass } else { 0 };
+        self.fills[index] = (due[0], u64::from(pass) << 32 | keeper.rank);
+        self.drains[index] = due[1];
     }
 
     fn update_users(&mut self, index: usize) {
@@ -396,7 +404,7 @@ impl Rehearsal {
             ..
         } = &self.plan;
         let keeper = &mut self.keepers[index];
-        let stream = streams[keeper.stream];
+        let stream = &streams[keeper.stream];
         let own = &turns[..stream.turns];
         let at = keeper.cursor.at;
         let number = keeper.next;
@@ -419,7 +427,7 @@ impl Rehearsal {
         {
             let drained = keeper.at(number - distance).drained;
             if drained > now {
-                keeper.due[0] = drained;
+                self.fills[index].0 = drained;
                 if drained != NEVER {
                     keeper.earliest = drained;
                 }
@@ -453,6 +461,7 @@ impl Rehearsal {
         };
         // Siblings that add to the same sums start at zero (rule 17).
         let fetches = fetched && (keeper.chains[0] || stream.modifying == 0.0);
+        let bits = stream.bits(true);
         if outputs && !fetches || elements == 0 {
             keeper.at_mut(number).ready = now;
             if !outputs {
@@ -462,7 +471,6 @@ impl Rehearsal {
             self.update_users(index);
             return;
         }
-        let hardware_bits = stream.bits(true);
         self.travel(Hop {
             time: now,
             keeper: index,
@@ -471,7 +479,7 @@ impl Rehearsal {
             stage: 0,
             tail: now,
             elements,
-            bits: hardware_bits,
+            bits,
             parent,
             last: last_in_parent,
         });
@@ -481,7 +489,7 @@ impl Rehearsal {
     /// Requests the drain of the next output residency that is done.
     fn drain(&mut self, index: usize, now: i64) {
         let keeper = &mut self.keepers[index];
-        let stream = self.plan.streams[keeper.stream];
+        let stream = &self.plan.streams[keeper.stream];
         let number = keeper.draining;
         keeper.draining += 1;
         let residency = *keeper.at(number);
@@ -533,14 +541,13 @@ impl Rehearsal {
                         resources[0] += RESOURCES;
                     }
                 }
-                let others = |passes: f64| (passes.max(0.0) * cycles as f64).round() as i64;
+                let others = |passes: f64| (passes.max(0.0) * cycles as f64 + 0.5) as i64;
                 let (mut before, mut after) = (0, 0);
                 match (first, last) {
                     (true, true) => after = others(stage.passes - 1.0),
                     (true, false) => after = others(stage.passes - if apart { 1.0 } else { 2.0 }),
                     _ => before = if apart { others(stage.passes - 1.0) } else { 0 },
                 }
-                if std::env::var("TRACE").is_ok() { eprintln!("  {:?} L{}->L{} up {} chains {first}{last} #{} stage {} res {:?} head {head} cycles {cycles} passes {} before {before} after {after} free {}", stream.tensor, stream.parent, stream.child, hop.up, hop.residency, hop.stage, resources[0], stage.passes, self.free[resources[0]]); }
                 for &resource in resources.iter().filter(|&&r| r != usize::MAX) {
                     let free = self.free[resource];
                     start = start.max(free + before);
@@ -556,8 +563,7 @@ impl Rehearsal {
             if hop.stage == 0 {
                 left = Some(end);
             }
-            let onward: i64 = stages[hop.stage..].iter().map(|s| s.latency).sum();
-            hop.tail = hop.tail.max(end + onward);
+            hop.tail = hop.tail.max(end + stage.onward);
             head = start + stage.latency;
             hop.stage += 1;
         }
@@ -668,13 +674,28 @@ impl Rehearsal {
             lap.began = Some(now);
         }
         let state = self.state();
+        let trip = self.pes[0].cursor.trip[turn];
+        let reduction = self.plan.turns[turn].dim.is_reduction();
         let lap = &mut self.laps[turn];
         let took = now - lap.began.unwrap_or(0);
-        let steady = lap.last == Some(took) && lap.state == state;
-        if std::env::var("TRACE").is_ok() { eprintln!("lap {turn} now {now} took {took} steady {steady} trip {:?} pe {:?}", &self.pes[0].cursor.trip[..self.plan.turns.len()], self.pes.iter().map(|p| p.free).collect::<Vec<_>>()); }
+        let recurs = lap.last == Some(took) && lap.state == state;
         (lap.began, lap.last, lap.state) = (Some(now), Some(took), state);
-        if steady || self.pes[0].cursor.trip[turn] + 1 >= self.most[turn] {
+        if trip > 1 {
+            lap.steady = Some(took);
+        }
+        let steady = lap.steady;
+        if reduction && trip == 1 {
+            // From now on partial sums are fetched.
+            for lap in &mut self.laps[turn + 1..self.plan.turns.len()] {
+                lap.steady = None;
+            }
+        }
+        if recurs {
             self.skip(turn, took);
+        } else if trip + 1 >= self.most[turn]
+            && let Some(steady) = steady
+        {
+            self.skip(turn, steady);
         }
     }
 
@@ -773,7 +794,6 @@ impl Rehearsal {
                 keeper.before[turns[turn].dim] += u64::from(trips) * turns[turn].weight;
             }
         }
-        if std::env::var("TRACE").is_ok() { eprintln!("skip {turn} {trips} x {cycles}"); }
         self.skipped += i64::from(trips) * cycles;
         let now = now + self.skipped;
         self.laps[turn].began = Some(now);
@@ -825,11 +845,6 @@ impl Keeper {
 
     fn at_mut(&mut self, number: u64) -> &mut Residency {
         &mut self.ring[number as usize % RING]
-    }
-
-    /// No more residencies than are remembered.
-    fn draining_limit(&self) -> u64 {
-        u64::MAX
     }
 
     /// When residency `number` can be used.

@@ -24,6 +24,8 @@ pub(super) struct Stage {
     pub(super) ratio: f64,
     /// From entering the stage to entering the next one.
     pub(super) latency: i64,
+    /// From entering the stage to the end of the path.
+    pub(super) onward: i64,
     /// Transfers that pass one instance of the resource for each one that a child gets.
     pub(super) passes: f64,
     /// True for a port of the children: each member of a group has its own.
@@ -45,6 +47,7 @@ const NO_STAGE: Stage = Stage {
     width: Width::Unlimited,
     ratio: 1.0,
     latency: 0,
+    onward: 0,
     passes: 1.0,
     own: false,
     meets: false,
@@ -59,6 +62,14 @@ impl Path {
     fn push(&mut self, stage: Stage) {
         self.stages[self.len] = stage;
         self.len += 1;
+    }
+
+    fn finish(&mut self) {
+        let mut onward = 0;
+        for stage in self.stages[..self.len].iter_mut().rev() {
+            onward += stage.latency;
+            stage.onward = onward;
+        }
     }
 
     pub(super) fn stages(&self) -> &[Stage] {
@@ -371,6 +382,7 @@ impl Plan {
                 width: if write { written } else { read },
                 ratio: 1.0,
                 latency: if write { 0 } else { timing.latency[level][t] as i64 },
+                onward: 0,
                 passes,
                 own,
                 meets: false,
@@ -401,6 +413,7 @@ impl Plan {
                 width: width.unwrap_or(Width::Unlimited),
                 ratio: timing.ratio[level],
                 latency: (if to_child { hop.0 } else { hop.1 }).ceil() as i64 + joined,
+                onward: 0,
                 passes,
                 own: false,
                 meets: false,
@@ -422,6 +435,8 @@ impl Plan {
             }
             up.push(port(parent, true, false, drains[parent]));
         }
+        down.finish();
+        up.finish();
         let mut extent = DimMap::from_fn(|dim| nest.extent(child, dim));
         let mut full = 0.0;
         if streamed && tensor == Tensor::Weights {
