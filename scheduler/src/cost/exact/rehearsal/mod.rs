@@ -23,6 +23,10 @@ use crate::cost::CostError;
 
 /// Residencies of a stream that are remembered.
 const RING: usize = 16;
+/// Iterations of a run that are remembered.
+const MAX_ENDS: usize = 33;
+/// Resources whose backlog is followed.
+const MAX_RESOURCES: usize = 32;
 const NEVER: i64 = i64::MAX;
 const OUTPUTS: usize = Tensor::Outputs as usize;
 
@@ -123,7 +127,7 @@ struct Hop {
 }
 
 /// Iterations of a loop.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Lap {
     /// When the current iteration began, skipped time included; `None` before the first.
     began: Option<i64>,
@@ -132,8 +136,27 @@ struct Lap {
     /// The state at its end.
     state: u64,
     /// Cycles of the last one that was not the first of its run, under the same outer iterations of reductions.
-    steady: Option<i64>,
+    steady: Option<f64>,
+    /// When the iterations since the beginning of the run, or since the last skip, ended; the first entry is that
+    /// beginning.
+    ends: [i64; MAX_ENDS],
+    count: usize,
+    /// The first of them is the first of the run.
+    entering: bool,
+    /// Per resource in use and chain: how far beyond its end it was taken.
+    backlog: [[i64; 2]; MAX_RESOURCES],
 }
+
+const NO_LAP: Lap = Lap {
+    began: None,
+    last: None,
+    state: 0,
+    steady: None,
+    ends: [0; MAX_ENDS],
+    count: 0,
+    entering: true,
+    backlog: [[0; 2]; MAX_RESOURCES],
+};
 
 /// Memory of the rehearsal, reused from one mapping to the next.
 #[derive(Debug, Clone)]
@@ -167,7 +190,7 @@ impl Default for Rehearsal {
             pes: Vec::new(),
             hops: Vec::new(),
             free: Vec::new(),
-            laps: [Lap::default(); MAX_TURNS],
+            laps: [NO_LAP; MAX_TURNS],
             most: [0; MAX_TURNS],
             skipped: 0,
             end: 0,
@@ -253,7 +276,7 @@ impl Rehearsal {
         self.hops.clear();
         self.free.clear();
         self.free.resize(2 * RESOURCES, 0);
-        self.laps[..self.plan.turns.len()].fill(Lap::default());
+        self.laps[..self.plan.turns.len()].fill(NO_LAP);
         (self.skipped, self.end) = (0, 0);
         let mut at_pe = [[0; 3]; 2];
         let mut above: [Option<usize>; 2] = [None; 2];
@@ -548,6 +571,7 @@ impl Rehearsal {
                     (true, false) => after = others(stage.passes - if apart { 1.0 } else { 2.0 }),
                     _ => before = if apart { others(stage.passes - 1.0) } else { 0 },
                 }
+                if std::env::var("TRACE").is_ok() { eprintln!("  {:?} L{}->L{} up {} chains {first}{last} #{} stage {} res {:?} head {head} cycles {cycles} passes {} before {before} after {after} free {}", stream.tensor, stream.parent, stream.child, hop.up, hop.residency, hop.stage, resources[0], stage.passes, self.free[resources[0]]); }
                 for &resource in resources.iter().filter(|&&r| r != usize::MAX) {
                     let free = self.free[resource];
                     start = start.max(free + before);
@@ -667,21 +691,44 @@ impl Rehearsal {
         moved
     }
 
+    /// Marks the beginning of a run of the loops inside `turn`.
+    fn enter(&mut self, turn: usize, now: i64) {
+        for lap in &mut self.laps[turn + 1..self.plan.turns.len()] {
+            lap.began = Some(now);
+            (lap.ends[0], lap.count, lap.entering) = (now, 0, true);
+        }
+    }
+
     /// The first PE has begun another iteration of loop `turn`.
     fn lap(&mut self, turn: usize) {
         let now = self.pes[0].free + self.skipped;
-        for lap in &mut self.laps[turn + 1..self.plan.turns.len()] {
-            lap.began = Some(now);
-        }
+        self.enter(turn, now);
         let state = self.state();
+        let mut backlog = [[0; 2]; MAX_RESOURCES];
+        for (backlog, resource) in backlog.iter_mut().zip(self.plan.resources()) {
+            for (backlog, resource) in backlog.iter_mut().zip([resource, resource + RESOURCES]) {
+                *backlog = (self.free[resource] - self.pes[0].free).max(0);
+            }
+        }
+        let before = std::mem::replace(&mut self.laps[turn].backlog, backlog);
         let trip = self.pes[0].cursor.trip[turn];
+        if std::env::var("TRACE").is_ok() { eprintln!("lap {turn} now {now} took {} trip {:?} pe {:?}", now - self.laps[turn].began.unwrap_or(0), &self.pes[0].cursor.trip[..self.plan.turns.len()], self.pes.iter().map(|p| p.free).collect::<Vec<_>>()); }
         let reduction = self.plan.turns[turn].dim.is_reduction();
         let lap = &mut self.laps[turn];
         let took = now - lap.began.unwrap_or(0);
         let recurs = lap.last == Some(took) && lap.state == state;
         (lap.began, lap.last, lap.state) = (Some(now), Some(took), state);
-        if trip > 1 {
-            lap.steady = Some(took);
+        if lap.count + 1 == MAX_ENDS {
+            lap.ends.copy_within(2.., 1);
+            lap.count -= 1;
+        }
+        lap.count += 1;
+        lap.ends[lap.count] = now;
+        // The later half, for the first iterations are not like the others.
+        let usable = lap.count - usize::from(lap.entering);
+        if usable > 0 {
+            let half = usable.div_ceil(2);
+            lap.steady = Some((now - lap.ends[lap.count - half]) as f64 / half as f64);
         }
         let steady = lap.steady;
         if reduction && trip == 1 {
@@ -691,11 +738,11 @@ impl Rehearsal {
             }
         }
         if recurs {
-            self.skip(turn, took);
+            self.skip(turn, took as f64, &before);
         } else if trip + 1 >= self.most[turn]
             && let Some(steady) = steady
         {
-            self.skip(turn, steady);
+            self.skip(turn, steady, &before);
         }
     }
 
@@ -752,7 +799,7 @@ impl Rehearsal {
     }
 
     /// Skips iterations of loop `turn`, each of which takes `cycles`, if nothing from outside the loop is on its way.
-    fn skip(&mut self, turn: usize, cycles: i64) {
+    fn skip(&mut self, turn: usize, cycles: f64, before: &[[i64; 2]; MAX_RESOURCES]) {
         let now = self.pes[0].free;
         let own = self.pes[0].cursor;
         let mut ahead = own.trip[turn];
@@ -794,12 +841,25 @@ impl Rehearsal {
                 keeper.before[turns[turn].dim] += u64::from(trips) * turns[turn].weight;
             }
         }
-        self.skipped += i64::from(trips) * cycles;
-        let now = now + self.skipped;
-        self.laps[turn].began = Some(now);
-        for lap in &mut self.laps[turn + 1..turns.len()] {
-            lap.began = Some(now);
+        if std::env::var("TRACE").is_ok() { eprintln!("skip {turn} {trips} x {cycles}"); }
+        // Drains that pile up go on piling up, for they have left their slots and nobody waits for them.
+        for ((before, after), resource) in before.iter().zip(&self.laps[turn].backlog).zip(self.plan.resources()) {
+            if !self.plan.drains_only(resource) {
+                continue;
+            }
+            for chain in 0..2 {
+                let growth = after[chain] - before[chain];
+                if before[chain] > 0 && growth > 0 {
+                    self.free[resource + chain * RESOURCES] += i64::from(trips) * growth;
+                }
+            }
         }
+        self.skipped += (f64::from(trips) * cycles).round() as i64;
+        let now = now + self.skipped;
+        let lap = &mut self.laps[turn];
+        lap.began = Some(now);
+        (lap.ends[0], lap.count, lap.entering) = (now, 0, false);
+        self.enter(turn, now);
     }
 
     /// The end of the schedule as the last iterations of the loops let expect it, when loop `turn` has just moved on.

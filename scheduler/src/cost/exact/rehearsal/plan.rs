@@ -6,7 +6,7 @@ use cyclonest_workloads::{Dim, DimMap, Problem, Tensor};
 use super::super::burst::{Burst, Clipped};
 use super::super::classes::Class;
 use super::super::latency::{KINDS, Timing};
-use super::super::nest::{Digit, MAX_LEVELS, Nest, Role, existing as strings};
+use super::super::nest::{Digit, MAX_LEVELS, Nest, Role, existing as strings, last_obeys};
 use super::super::traffic::{FREE, Hardware, PLAIN};
 use super::super::window::AffineAxis;
 use super::cursor::{Cursor, Turn};
@@ -168,29 +168,35 @@ fn existing(nest: &Nest, dim: Dim, digit: &Digit) -> u64 {
 }
 
 /// Settings of the spatial loops of `level` over `dim` that have work, on the mean over the temporal settings of the
-/// loops outside the PE level, or inside it over the first ones.
-fn members(nest: &Nest, event: usize, level: usize, dim: Dim) -> f64 {
+/// loops outside `child`, or inside the PE level over the first ones. With `sized`, a clipped tile counts as the part
+/// that is left of it.
+fn members(nest: &Nest, child: usize, level: usize, dim: Dim, sized: bool) -> f64 {
     let loops = || spatial(nest, level, dim);
-    if level >= event {
+    if level >= child {
         return loops().map(|d| existing(nest, dim, d)).product::<u64>() as f64;
     }
     let trips: u64 = loops().map(|d| d.trips).product();
     if trips == 1 {
         return 1.0;
     }
-    let digits = nest.outside(event, dim);
-    let one = strings(digits, |d| if d.spatial { Role::ZERO } else { Role::Free });
-    let all = strings(digits, |d| {
+    let digits = nest.outside(child, dim);
+    let extent = nest.extent(child, dim);
+    let clipped = if sized { extent - nest.last_extent(child, dim) } else { 0 };
+    let sum = |role: &dyn Fn(&Digit) -> Role| {
+        let last = if last_obeys(digits, role) { clipped } else { 0 };
+        (strings(digits, role) * extent - last) as f64
+    };
+    let all = sum(&|d| {
         if d.spatial && d.level != level { Role::ZERO } else { Role::Free }
     });
-    all as f64 / one as f64
+    all / sum(&|d| if d.spatial { Role::ZERO } else { Role::Free })
 }
 
 /// Product of [`members`] over all dimensions, those over which `tensor` is shared left out.
-fn fan(nest: &Nest, event: usize, level: usize, axes: &[AffineAxis; 2], tensor: Tensor, shares: bool) -> f64 {
+fn fan(nest: &Nest, child: usize, level: usize, axes: &[AffineAxis; 2], tensor: Tensor, shares: bool, all: bool) -> f64 {
     let loops = |dim| spatial(nest, level, dim);
-    let along = |dim: Dim| members(nest, event, level, dim);
     let free = FREE[tensor as usize];
+    let along = |dim: Dim| members(nest, child, level, dim, all || !free.contains(&dim));
     let mut product = 1.0;
     let inputs = tensor == Tensor::Inputs;
     for dim in Dim::ALL {
@@ -337,7 +343,6 @@ impl Plan {
             .filter(|s| s.tensor == tensor)
             .map_or(turns, |s| turns.max(s.turns));
         let outputs = tensor == Tensor::Outputs;
-        let event = hardware.event;
         let shares = |level: usize| hardware.multicast[level].contains(tensor);
         let mut down = Path::EMPTY;
         let mut up = Path::EMPTY;
@@ -347,12 +352,12 @@ impl Plan {
             let (fill, drain) = if outputs {
                 let along = |reduction: bool| {
                     let dims = Dim::ALL.into_iter().filter(|dim| dim.is_reduction() == reduction);
-                    dims.map(|dim| members(nest, event, level, dim)).product::<f64>()
+                    dims.map(|dim| members(nest, child, level, dim, !reduction)).product::<f64>()
                 };
                 let tiles = along(false);
                 (tiles, tiles * if hardware.reduces[level] { 1.0 } else { along(true) })
             } else {
-                (fan(nest, event, level, &self.axes, tensor, shares(level)), 1.0)
+                (fan(nest, child, level, &self.axes, tensor, shares(level), streamed), 1.0)
             };
             fills[level] = fills[level + 1] * fill;
             drains[level] = drains[level + 1] * drain;
@@ -507,6 +512,13 @@ impl Plan {
         self.offsets.iter().map(|o| o.0)
     }
 
+    /// True if nothing passes `resource` but drains that have left their first stage.
+    pub(super) fn drains_only(&self, resource: usize) -> bool {
+        let on = |stages: &[Stage]| stages.iter().any(|s| s.resource == resource);
+        let held = |s: &Stream| on(s.down.stages()) || on(&s.up.stages()[..s.up.len.min(1)]);
+        !self.streams.iter().any(held)
+    }
+
     /// Length of the burst at `cursor` (rule 14), of whose sums `opening` start at zero.
     #[inline]
     pub(super) fn burst(&self, cursor: &Cursor, opening: u64) -> i64 {
@@ -534,12 +546,12 @@ fn distinct(nest: &Nest, hardware: &Hardware, axes: &[AffineAxis; 2], tensor: Te
         .map(|level| {
             if tensor == Tensor::Outputs {
                 let joins = level == innermost || hardware.reduces[level];
-                let along = |dim| members(nest, hardware.event, level, dim);
+                let along = |dim| members(nest, hardware.event, level, dim, false);
                 let kept = |dim: &Dim| !(joins && dim.is_reduction());
                 return Dim::ALL.into_iter().filter(kept).map(along).product();
             }
             let shares = level == innermost || hardware.multicast[level].contains(tensor);
-            fan(nest, hardware.event, level, axes, tensor, shares)
+            fan(nest, hardware.event, level, axes, tensor, shares, false)
         })
         .product()
 }
