@@ -2,7 +2,7 @@
 
 use cyclonest_arch::Mapping;
 
-use crate::cost::exact::Exact;
+use crate::cost::exact::Quick;
 use crate::cost::{CostModel, Estimate};
 use crate::{Request, ScheduleError, Scheduled};
 
@@ -23,11 +23,11 @@ pub(crate) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// A judge that has seen nothing; its oracle is [`Exact`] unless the request brings one.
+    /// A judge that has seen nothing; its oracle is [`Quick`] unless the request brings one.
     pub(crate) fn new(request: &Request<'a>) -> Self {
         Judge {
             request: *request,
-            oracle: request.oracle.unwrap_or(&Exact),
+            oracle: request.oracle.unwrap_or(&Quick),
             tried: 0,
             valid: 0,
             evaluations: 0,

@@ -48,7 +48,7 @@ pub struct Request<'a> {
     pub arch: &'a Accelerator,
     /// What to minimise.
     pub objective: Objective,
-    /// The cost model that judges candidates; `None` for the scheduler's own choice: [`Exact`](crate::cost::exact::Exact)
+    /// The cost model that judges candidates; `None` for the scheduler's own choice: [`Quick`](crate::cost::exact::Quick)
     /// where it judges candidates at all.
     pub oracle: Option<&'a dyn CostModel>,
     /// Evaluations of the oracle that may be spent, never seconds, so that the result does not depend on the computer;

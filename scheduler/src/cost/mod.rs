@@ -53,6 +53,7 @@ pub trait CostModel: Sync {
 /// The models by name, as `--models` takes them, the project's own first.
 const MODELS: &[&dyn CostModel] = &[
     &exact::Exact,
+    &exact::Quick,
     &timeloop::TimeloopModel {
         variant: timeloop::Variant::Default,
     },

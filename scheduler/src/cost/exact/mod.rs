@@ -7,12 +7,19 @@
 //! surroundings is needed ([`walk`]). Imperfect factors, strides larger than the kernel, dilation, padding, diagonal
 //! sharing of P×R, halo reuse, bypass and mixed multicast degrees are all within.
 //!
-//! **Latency** is an estimate ([`latency`]): the largest of compute, ports and channels per loop, the waits that
-//! single slots and partial sums expose, first fill and last drain.
+//! **Latency** comes in two forms:
 //!
-//! Known faults, of the latency only: PEs that drift apart under unicast are taken to run in step; a transfer is
-//! taken not to queue behind those of other tensors except at the start and where the resource is the bottleneck;
-//! tile sizes are averaged where edges are clipped, so bursts and transfers of uneven length hide each other too well.
+//! - *rehearsed* ([`rehearsal`]), what the model says: the loop nest is gone through with the first and the last PE
+//!   only, and loops whose iterations repeat are skipped;
+//! - *closed* ([`latency`]), what searches ask (`exact:quick`): the largest of compute, ports and channels per loop,
+//!   the waits that single slots and partial sums expose, first fill and last drain.
+//!
+//! Known faults, of the latencies only. Rehearsed: PEs between the first and the last are taken to drift apart no
+//! further than these; spatial factors that a bound clips are spread evenly over the steps; a loop whose waits do not
+//! repeat is averaged over the iterations that were gone through. Closed: all PEs are taken to run in step; a
+//! transfer is taken not to queue behind those of other tensors except at the start and where the resource is the
+//! bottleneck; tile sizes are averaged where edges are clipped, so bursts and transfers of uneven length hide each
+//! other too well.
 //!
 //! Not counted, and refused with an error: inputs kept by a level inside the PE level that the PE level bypasses.
 
@@ -80,23 +87,28 @@ impl Evaluator {
         Ok(())
     }
 
-    /// Estimated cycles of `mapping`, without its counts.
+    /// Rehearsed latency of `mapping` \[cycles\]; its counts are not needed. Bursts of one PE that are gone through before
+    /// loops are skipped: `bursts`; more are slower and, where loops do not repeat exactly, more accurate.
     ///
     /// # Errors
-    /// As [`evaluate`](Self::evaluate).
-    pub fn latency(&mut self, problem: &Problem, arch: &Accelerator, mapping: &Mapping) -> Result<f64, CostError> {
+    /// If the mapping does not have the machine's levels, its loops do not cover the problem, or it has more loops than
+    /// the model takes.
+    pub fn rehearse(
+        &mut self,
+        problem: &Problem,
+        arch: &Accelerator,
+        mapping: &Mapping,
+        bursts: usize,
+    ) -> Result<f64, CostError> {
         self.nest.set(problem, arch, mapping)?;
         self.hardware.set(arch);
         self.timing.set(arch);
         let keeps = traffic::keeps(mapping);
-        let pace = rehearsal::Pace {
-            bursts: std::env::var("BURSTS").ok().and_then(|b| b.parse().ok()).unwrap_or(1000),
-        };
         self.rehearsal
-            .run(&self.nest, problem, &keeps, &self.hardware, &self.timing, pace)
+            .run(&self.nest, problem, &keeps, &self.hardware, &self.timing, bursts)
     }
 
-    /// Latency of the last mapping \[cycles\].
+    /// Latency of the last mapping in closed form \[cycles\].
     #[must_use]
     pub fn cycles(&self) -> f64 {
         self.parts.cycles
@@ -108,7 +120,7 @@ impl Evaluator {
         self.tally.to_counts(arch)
     }
 
-    /// Named parts of the last latency \[cycles\]: `compute` (bursts alone), `steady` (bursts, waits and the busiest
+    /// Named parts of the last latency in closed form \[cycles\]: `compute` (bursts alone), `steady` (bursts, waits and the busiest
     /// resource), `first fill`, `last drain`, and `busiest` with the name of that resource.
     #[must_use]
     pub fn parts(&self, arch: &Accelerator) -> Vec<(String, f64)> {
@@ -127,12 +139,38 @@ impl Evaluator {
     }
 }
 
-/// The model.
+/// Bursts that [`Exact`] goes through at least where a mapping has as many.
+pub const BURSTS: usize = 512;
+
+/// The model: counts, and the rehearsed latency.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Exact;
 
+/// The same counts, and the latency in closed form: what searches ask many times.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Quick;
+
 thread_local! {
     static EVALUATOR: std::cell::RefCell<Evaluator> = std::cell::RefCell::default();
+}
+
+fn evaluate(problem: &Problem, arch: &Accelerator, mapping: &Mapping, rehearsed: bool) -> Result<Estimate, CostError> {
+    EVALUATOR.with_borrow_mut(|evaluator| {
+        evaluator.evaluate(problem, arch, mapping)?;
+        let counts = evaluator.counts(arch);
+        let closed = evaluator.cycles();
+        let parts = evaluator.parts(arch);
+        let cycles = match rehearsed {
+            true => evaluator.rehearse(problem, arch, mapping, BURSTS)?,
+            false => closed,
+        };
+        Ok(Estimate {
+            cycles,
+            energy_pj: counts.energy_pj(arch),
+            counts: Some(counts),
+            parts,
+        })
+    })
 }
 
 impl CostModel for Exact {
@@ -141,15 +179,16 @@ impl CostModel for Exact {
     }
 
     fn evaluate(&self, problem: &Problem, arch: &Accelerator, mapping: &Mapping) -> Result<Estimate, CostError> {
-        EVALUATOR.with_borrow_mut(|evaluator| {
-            evaluator.evaluate(problem, arch, mapping)?;
-            let counts = evaluator.counts(arch);
-            Ok(Estimate {
-                cycles: evaluator.cycles(),
-                energy_pj: counts.energy_pj(arch),
-                counts: Some(counts),
-                parts: evaluator.parts(arch),
-            })
-        })
+        evaluate(problem, arch, mapping, true)
+    }
+}
+
+impl CostModel for Quick {
+    fn name(&self) -> &str {
+        "exact:quick"
+    }
+
+    fn evaluate(&self, problem: &Problem, arch: &Accelerator, mapping: &Mapping) -> Result<Estimate, CostError> {
+        evaluate(problem, arch, mapping, false)
     }
 }

@@ -6,36 +6,32 @@
 //! the timing contract; the PEs between the two are taken to drift apart no further than these.
 //!
 //! A loop is not gone through to its end: once two of its iterations in a row have taken equally long and nothing from
-//! outside the loop is still on its way, all but the last are skipped, each for the same time. After [`Pace::bursts`]
-//! bursts the rest is extrapolated from the last iteration of every loop.
+//! outside the loop is still on its way, all but the last are skipped, each for the same time. Where they
+//! do not repeat exactly, a number of bursts is divided among the loops, and what a loop has more is skipped at the mean
+//! of its later iterations.
 
 mod cursor;
+mod fan;
+mod laps;
+mod moves;
+mod path;
 mod plan;
+mod work;
 
 use cyclonest_workloads::{DimMap, Problem, Tensor};
 
 use self::cursor::{Cursor, MAX_TURNS, turns};
-use self::plan::{Path, Plan, Stream};
+use self::laps::{Lap, NO_LAP};
+use self::plan::Plan;
 use super::latency::{RESOURCES, Timing};
 use super::nest::Nest;
 use super::traffic::Hardware;
 use crate::cost::CostError;
 
-/// Residencies of a stream that are remembered.
+/// Residencies of a stream that are remembered; more slots than fit are taken for as many as do.
 const RING: usize = 16;
-/// Iterations of a run that are remembered.
-const MAX_ENDS: usize = 33;
-/// Resources whose backlog is followed.
-const MAX_RESOURCES: usize = 32;
 const NEVER: i64 = i64::MAX;
 const OUTPUTS: usize = Tensor::Outputs as usize;
-
-/// How much is gone through.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
-    /// Bursts of one PE after which the rest is extrapolated.
-    pub(super) bursts: usize,
-}
 
 /// What a residency has been through; times are [`NEVER`] until they are known.
 #[derive(Debug, Clone, Copy)]
@@ -126,38 +122,6 @@ struct Hop {
     last: bool,
 }
 
-/// Iterations of a loop.
-#[derive(Debug, Clone, Copy)]
-struct Lap {
-    /// When the current iteration began, skipped time included; `None` before the first.
-    began: Option<i64>,
-    /// Cycles of the last one.
-    last: Option<i64>,
-    /// The state at its end.
-    state: u64,
-    /// Cycles of the last one that was not the first of its run, under the same outer iterations of reductions.
-    steady: Option<f64>,
-    /// When the iterations since the beginning of the run, or since the last skip, ended; the first entry is that
-    /// beginning.
-    ends: [i64; MAX_ENDS],
-    count: usize,
-    /// The first of them is the first of the run.
-    entering: bool,
-    /// Per resource in use and chain: how far beyond its end it was taken.
-    backlog: [[i64; 2]; MAX_RESOURCES],
-}
-
-const NO_LAP: Lap = Lap {
-    began: None,
-    last: None,
-    state: 0,
-    steady: None,
-    ends: [0; MAX_ENDS],
-    count: 0,
-    entering: true,
-    backlog: [[0; 2]; MAX_RESOURCES],
-};
-
 /// Memory of the rehearsal, reused from one mapping to the next.
 #[derive(Debug, Clone)]
 pub(super) struct Rehearsal {
@@ -175,9 +139,6 @@ pub(super) struct Rehearsal {
     most: [u32; MAX_TURNS],
     skipped: i64,
     end: i64,
-    first_burst: i64,
-    last_burst: i64,
-    computing: i64,
 }
 
 impl Default for Rehearsal {
@@ -194,18 +155,16 @@ impl Default for Rehearsal {
             most: [0; MAX_TURNS],
             skipped: 0,
             end: 0,
-            first_burst: 0,
-            last_burst: 0,
-            computing: 0,
         }
     }
 }
 
 impl Rehearsal {
-    /// Estimated cycles of a mapping, of whose levels `keeps` says what they keep.
+    /// Estimated cycles of a mapping, of whose levels `keeps` says what they keep. `most` is the number of bursts of one
+    /// PE that is divided among the loops.
     ///
     /// # Errors
-    /// If the mapping has too many loops.
+    /// If the mapping has too many loops, or nothing can move any more before the end.
     pub(super) fn run(
         &mut self,
         nest: &Nest,
@@ -213,12 +172,12 @@ impl Rehearsal {
         keeps: &[[bool; 3]],
         hardware: &Hardware,
         timing: &Timing,
-        pace: Pace,
+        most: usize,
     ) -> Result<f64, CostError> {
         turns(nest, hardware.event, &mut self.plan.turns)?;
         self.plan.set(nest, problem, keeps, hardware, timing);
         self.begin(hardware.event);
-        self.portion(pace);
+        self.portion(most);
         let mut bursts = 0;
         loop {
             let mut best = (NEVER, 0, 0);
@@ -258,7 +217,7 @@ impl Rehearsal {
                         bursts += 1;
                         if let Some(turn) = moved {
                             self.lap(turn);
-                            if bursts >= 4 * pace.bursts {
+                            if bursts >= 4 * most {
                                 return Ok(self.extrapolated(turn));
                             }
                         }
@@ -266,7 +225,12 @@ impl Rehearsal {
                 }
             }
         }
-        Ok((self.end + self.skipped) as f64)
+        if self.pes.iter().any(|pe| !pe.over) || self.drains.iter().any(|&due| due != NEVER) {
+            return Err(CostError::NotExpressible(
+                "the rehearsal of the schedule gets stuck".into(),
+            ));
+        }
+        Ok(self.end as f64)
     }
 
     /// Sets up keepers and PEs at time 0.
@@ -289,7 +253,8 @@ impl Rehearsal {
             } else {
                 stream.groups.0 > 1.0
             };
-            let apart = self.plan.several[stream.child] && (alone || self.plan.several[stream.parent] && above[0] != above[1]);
+            let apart =
+                self.plan.several[stream.child] && (alone || self.plan.several[stream.parent] && above[0] != above[1]);
             let chains: &[[bool; 2]] = if apart {
                 &[[true, false], [false, true]]
             } else {
@@ -366,7 +331,7 @@ impl Rehearsal {
                 // Behind a full buffer, a FIFO takes what it has room for (rule 9).
                 if freed == NEVER && stream.fifo > 0 && stream.tensor != Tensor::Outputs {
                     let usual = keeper.at(keeper.next - 1).elements.max(1);
-                    let waiting = (stream.fifo / usual).min(RING as u64 - slots - 2);
+                    let waiting = (stream.fifo / usual).min(RING as u64 - slots - 1);
                     if waiting > 0 {
                         freed = if keeper.next >= slots + waiting {
                             keeper.at(keeper.next - slots - waiting).freed
@@ -417,485 +382,6 @@ impl Rehearsal {
         }
         self.pes[index].due = due;
     }
-
-    /// Requests the next fill, or opens the next output residency, with a fetch where partial sums were left behind.
-    fn fill(&mut self, index: usize, now: i64) {
-        let Plan {
-            streams,
-            turns,
-            bounds,
-            ..
-        } = &self.plan;
-        let keeper = &mut self.keepers[index];
-        let stream = &streams[keeper.stream];
-        let own = &turns[..stream.turns];
-        let at = keeper.cursor.at;
-        let number = keeper.next;
-        let elements = if stream.halo && number > 0 {
-            stream.fresh(&keeper.before, &at, bounds)
-        } else {
-            stream.elements(&at, bounds)
-        };
-        let outputs = stream.tensor == Tensor::Outputs;
-        let (mut fetched, mut partial) = (false, false);
-        if outputs {
-            for (k, turn) in own.iter().enumerate().filter(|(_, t)| t.dim.is_reduction()) {
-                fetched |= keeper.cursor.trip[k] > 0;
-                partial |= keeper.cursor.left(k, turns, bounds) > 1;
-            }
-        }
-        // A fetch waits for the drains of the tile's previous visit (rule 18).
-        if fetched && let Some(distance) = keeper.since(own)
-            && distance <= number
-        {
-            let drained = keeper.at(number - distance).drained;
-            if drained > now {
-                self.fills[index].0 = drained;
-                if drained != NEVER {
-                    keeper.earliest = drained;
-                }
-                return;
-            }
-        }
-        let parent_level = keeper.parent.map(|p| streams[self.keepers[p].stream].turns);
-        let keeper = &mut self.keepers[index];
-        let parent = keeper.in_parent;
-        keeper.before = at;
-        let moved = keeper.cursor.advance(own, bounds);
-        keeper.over = moved.is_none();
-        let last_in_parent = match (moved, parent_level) {
-            (Some(turn), Some(outer)) => turn < outer,
-            (Some(_), None) => false,
-            (None, _) => true,
-        };
-        if last_in_parent {
-            keeper.in_parent += 1;
-        }
-        keeper.next += 1;
-        keeper.pass = if keeper.earliest == now { keeper.pass + 1 } else { 1 };
-        keeper.earliest = now;
-        *keeper.at_mut(number) = Residency {
-            elements,
-            parent,
-            last_in_parent,
-            fetched,
-            partial,
-            ..BLANK
-        };
-        // Siblings that add to the same sums start at zero (rule 17).
-        let fetches = fetched && (keeper.chains[0] || stream.modifying == 0.0);
-        let bits = stream.bits(true);
-        if outputs && !fetches || elements == 0 {
-            keeper.at_mut(number).ready = now;
-            if !outputs {
-                self.left(index, parent, last_in_parent, now);
-            }
-            self.update(index);
-            self.update_users(index);
-            return;
-        }
-        self.travel(Hop {
-            time: now,
-            keeper: index,
-            residency: number,
-            up: false,
-            stage: 0,
-            tail: now,
-            elements,
-            bits,
-            parent,
-            last: last_in_parent,
-        });
-        self.update(index);
-    }
-
-    /// Requests the drain of the next output residency that is done.
-    fn drain(&mut self, index: usize, now: i64) {
-        let keeper = &mut self.keepers[index];
-        let stream = &self.plan.streams[keeper.stream];
-        let number = keeper.draining;
-        keeper.draining += 1;
-        let residency = *keeper.at(number);
-        if residency.elements <= stream.fifo {
-            keeper.at_mut(number).freed = now + 1;
-        }
-        self.travel(Hop {
-            time: now,
-            keeper: index,
-            residency: number,
-            up: true,
-            stage: 0,
-            tail: now,
-            elements: residency.elements,
-            bits: stream.bits(residency.partial),
-            parent: residency.parent,
-            last: residency.last_in_parent,
-        });
-        self.update(index);
-    }
-
-    /// Takes a transfer along its path until it meets others, or to its end.
-    fn travel(&mut self, mut hop: Hop) {
-        let Plan { streams, several, .. } = &self.plan;
-        let keeper = &self.keepers[hop.keeper];
-        let stream = &streams[keeper.stream];
-        let path: &Path = if hop.up { &stream.up } else { &stream.down };
-        let stages = path.stages();
-        let [first, last] = keeper.chains;
-        let mut head = hop.time;
-        let mut left = None;
-        let from = hop.stage;
-        while hop.stage < stages.len() {
-            let stage = &stages[hop.stage];
-            if stage.meets && hop.stage > from {
-                break;
-            }
-            let cycles = stage.cycles(hop.elements, hop.bits);
-            let (mut start, mut end) = (head, head);
-            if cycles > 0 {
-                // The transfers of the other members of the batch come behind those of the first PE and ahead of
-                // those of the last one; on a resource that both share, each of the two takes care of its own.
-                let apart = several[stage.level] || stage.own;
-                let mut resources = [stage.resource, usize::MAX];
-                if several[stage.level] {
-                    if first && last && stage.own {
-                        resources[1] = stage.resource + RESOURCES;
-                    } else if !first {
-                        resources[0] += RESOURCES;
-                    }
-                }
-                let others = |passes: f64| (passes.max(0.0) * cycles as f64 + 0.5) as i64;
-                let (mut before, mut after) = (0, 0);
-                match (first, last) {
-                    (true, true) => after = others(stage.passes - 1.0),
-                    (true, false) => after = others(stage.passes - if apart { 1.0 } else { 2.0 }),
-                    _ => before = if apart { others(stage.passes - 1.0) } else { 0 },
-                }
-                if std::env::var("TRACE").is_ok() { eprintln!("  {:?} L{}->L{} up {} chains {first}{last} #{} stage {} res {:?} head {head} cycles {cycles} passes {} before {before} after {after} free {}", stream.tensor, stream.parent, stream.child, hop.up, hop.residency, hop.stage, resources[0], stage.passes, self.free[resources[0]]); }
-                for &resource in resources.iter().filter(|&&r| r != usize::MAX) {
-                    let free = self.free[resource];
-                    start = start.max(free + before);
-                    if hop.stage == 0 && before > 0 {
-                        start = start.max(head + before);
-                    }
-                }
-                end = start + cycles;
-                for &resource in resources.iter().filter(|&&r| r != usize::MAX) {
-                    self.free[resource] = end + after;
-                }
-            }
-            if hop.stage == 0 {
-                left = Some(end);
-            }
-            hop.tail = hop.tail.max(end + stage.onward);
-            head = start + stage.latency;
-            hop.stage += 1;
-        }
-        if let Some(left) = left {
-            self.has_left(&hop, left);
-        }
-        if hop.stage < self.stages(&hop) {
-            hop.time = head;
-            self.hops.push(hop);
-        } else {
-            self.arrived(&hop);
-        }
-    }
-
-    fn stages(&self, hop: &Hop) -> usize {
-        let stream = &self.plan.streams[self.keepers[hop.keeper].stream];
-        if hop.up { stream.up.stages().len() } else { stream.down.stages().len() }
-    }
-
-    /// A transfer has left its first stage.
-    fn has_left(&mut self, hop: &Hop, left: i64) {
-        if hop.up {
-            let residency = self.keepers[hop.keeper].at_mut(hop.residency);
-            residency.freed = residency.freed.min(left.max(hop.time + 1));
-            self.update(hop.keeper);
-        } else if self.plan.streams[self.keepers[hop.keeper].stream].tensor != Tensor::Outputs {
-            self.left(hop.keeper, hop.parent, hop.last, left);
-        }
-    }
-
-    /// A fill has left the parent's read port: a parent's residency that it was the last to use is free.
-    fn left(&mut self, index: usize, number: u64, last: bool, left: i64) {
-        if let Some(parent) = self.keepers[index].parent
-            && last
-        {
-            let users = self.keepers[parent].users;
-            let above = self.keepers[parent].at_mut(number);
-            above.done = (above.done.0 + 1, above.done.1.max(left));
-            if above.done.0 == users {
-                above.freed = above.done.1;
-                self.update(parent);
-            }
-        }
-    }
-
-    fn arrived(&mut self, hop: &Hop) {
-        let keeper = &mut self.keepers[hop.keeper];
-        let (parent, settled) = (keeper.parent, keeper.settled);
-        let residency = keeper.at_mut(hop.residency);
-        if !hop.up {
-            residency.ready = hop.tail;
-            keeper.settled = settled.max(hop.tail);
-            self.update_users(hop.keeper);
-            return;
-        }
-        residency.drained = hop.tail;
-        match parent {
-            None => self.end = self.end.max(hop.tail),
-            Some(parent) => {
-                let above = self.keepers[parent].at_mut(hop.parent);
-                above.done = (above.done.0 + u32::from(hop.last), above.done.1.max(hop.tail));
-                self.update(parent);
-            }
-        }
-        // Fetches of the same tile may have waited for it.
-        self.update(hop.keeper);
-    }
-
-    /// Runs a burst of a PE; returns the loop that moves on then.
-    fn burst(&mut self, index: usize, now: i64) -> Option<usize> {
-        let pe = &self.pes[index];
-        let sums = &self.keepers[pe.keepers[OUTPUTS]];
-        let residency = sums.at(pe.using[OUTPUTS]);
-        let opening = if pe.opening && !residency.fetched { residency.elements } else { 0 };
-        let end = now + self.plan.burst(&pe.cursor, opening);
-        let pe = &mut self.pes[index];
-        let moved = pe.cursor.advance(&self.plan.turns, &self.plan.bounds);
-        pe.over = moved.is_none();
-        pe.free = end;
-        pe.opening = false;
-        for t in 0..3 {
-            let pe = &mut self.pes[index];
-            let (keeper, number) = (pe.keepers[t], pe.using[t]);
-            let over = moved.is_none_or(|turn| turn < self.plan.streams[self.keepers[keeper].stream].turns);
-            if !over {
-                continue;
-            }
-            pe.using[t] += 1;
-            let users = self.keepers[keeper].users;
-            let residency = self.keepers[keeper].at_mut(number);
-            let done = end + if t == OUTPUTS { self.plan.depth } else { 0 };
-            residency.done = (residency.done.0 + 1, residency.done.1.max(done));
-            if t == OUTPUTS {
-                self.pes[index].opening = true;
-            } else if residency.done.0 == users {
-                residency.freed = residency.done.1;
-            }
-            self.update(keeper);
-        }
-        self.update_pe(index);
-        moved
-    }
-
-    /// Marks the beginning of a run of the loops inside `turn`.
-    fn enter(&mut self, turn: usize, now: i64) {
-        for lap in &mut self.laps[turn + 1..self.plan.turns.len()] {
-            lap.began = Some(now);
-            (lap.ends[0], lap.count, lap.entering) = (now, 0, true);
-        }
-    }
-
-    /// The first PE has begun another iteration of loop `turn`.
-    fn lap(&mut self, turn: usize) {
-        let now = self.pes[0].free + self.skipped;
-        self.enter(turn, now);
-        let state = self.state();
-        let mut backlog = [[0; 2]; MAX_RESOURCES];
-        for (backlog, resource) in backlog.iter_mut().zip(self.plan.resources()) {
-            for (backlog, resource) in backlog.iter_mut().zip([resource, resource + RESOURCES]) {
-                *backlog = (self.free[resource] - self.pes[0].free).max(0);
-            }
-        }
-        let before = std::mem::replace(&mut self.laps[turn].backlog, backlog);
-        let trip = self.pes[0].cursor.trip[turn];
-        if std::env::var("TRACE").is_ok() { eprintln!("lap {turn} now {now} took {} trip {:?} pe {:?}", now - self.laps[turn].began.unwrap_or(0), &self.pes[0].cursor.trip[..self.plan.turns.len()], self.pes.iter().map(|p| p.free).collect::<Vec<_>>()); }
-        let reduction = self.plan.turns[turn].dim.is_reduction();
-        let lap = &mut self.laps[turn];
-        let took = now - lap.began.unwrap_or(0);
-        let recurs = lap.last == Some(took) && lap.state == state;
-        (lap.began, lap.last, lap.state) = (Some(now), Some(took), state);
-        if lap.count + 1 == MAX_ENDS {
-            lap.ends.copy_within(2.., 1);
-            lap.count -= 1;
-        }
-        lap.count += 1;
-        lap.ends[lap.count] = now;
-        // The later half, for the first iterations are not like the others.
-        let usable = lap.count - usize::from(lap.entering);
-        if usable > 0 {
-            let half = usable.div_ceil(2);
-            lap.steady = Some((now - lap.ends[lap.count - half]) as f64 / half as f64);
-        }
-        let steady = lap.steady;
-        if reduction && trip == 1 {
-            // From now on partial sums are fetched.
-            for lap in &mut self.laps[turn + 1..self.plan.turns.len()] {
-                lap.steady = None;
-            }
-        }
-        if recurs {
-            self.skip(turn, took as f64, &before);
-        } else if trip + 1 >= self.most[turn]
-            && let Some(steady) = steady
-        {
-            self.skip(turn, steady, &before);
-        }
-    }
-
-    /// Divides the bursts among the loops: two iterations of every loop, and more from the inside out.
-    fn portion(&mut self, pace: Pace) {
-        let turns = &self.plan.turns;
-        let mut product = 1;
-        for (most, turn) in self.most.iter_mut().zip(turns) {
-            *most = turn.trips.min(2);
-            product *= *most as usize;
-        }
-        for k in (0..turns.len()).rev() {
-            while product <= pace.bursts && self.most[k] < turns[k].trips {
-                let more = product / self.most[k] as usize * (self.most[k] as usize + 1);
-                if more > pace.bursts {
-                    break;
-                }
-                self.most[k] += 1;
-                product = more;
-            }
-        }
-    }
-
-    /// What the future depends on, as far as it is still to come (rule 27): how far streams are ahead, what is on its
-    /// way, and how long resources are taken.
-    fn state(&self) -> u64 {
-        let now = self.pes[0].free;
-        let mut hash = 0_u64;
-        let mut add = |value: i64| {
-            hash = (hash ^ value as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
-        };
-        let ahead = |time: i64| if time == NEVER { NEVER } else { (time - now).max(0) };
-        for pe in &self.pes {
-            add(pe.free - now);
-            for (&keeper, &using) in pe.keepers.iter().zip(&pe.using) {
-                add((self.keepers[keeper].next - using) as i64);
-            }
-        }
-        for keeper in &self.keepers {
-            add(ahead(keeper.settled));
-            add((keeper.next - keeper.draining.min(keeper.next)) as i64);
-            if let Some(parent) = keeper.parent {
-                add((self.keepers[parent].next - keeper.in_parent.min(self.keepers[parent].next)) as i64);
-            }
-        }
-        for hop in &self.hops {
-            add(hop.time - now);
-        }
-        for resource in self.plan.resources() {
-            add(ahead(self.free[resource]));
-            add(ahead(self.free[resource + RESOURCES]));
-        }
-        hash
-    }
-
-    /// Skips iterations of loop `turn`, each of which takes `cycles`, if nothing from outside the loop is on its way.
-    fn skip(&mut self, turn: usize, cycles: f64, before: &[[i64; 2]; MAX_RESOURCES]) {
-        let now = self.pes[0].free;
-        let own = self.pes[0].cursor;
-        let mut ahead = own.trip[turn];
-        let mut same_run = |cursor: &Cursor, over: bool| {
-            ahead = ahead.max(cursor.trip[turn]);
-            !over && cursor.trip[..turn] == own.trip[..turn]
-        };
-        for pe in &self.pes[1..] {
-            if !same_run(&pe.cursor, pe.over) {
-                return;
-            }
-        }
-        for keeper in &self.keepers {
-            if self.plan.streams[keeper.stream].turns > turn {
-                if !same_run(&keeper.cursor, keeper.over) {
-                    return;
-                }
-            } else if keeper.settled > now {
-                return;
-            }
-        }
-        let outside = |hop: &Hop| self.plan.streams[self.keepers[hop.keeper].stream].turns <= turn;
-        if self.hops.iter().any(outside) {
-            return;
-        }
-        let (turns, bounds) = (&self.plan.turns, &self.plan.bounds);
-        let left = own.left(turn, turns, bounds) as u32;
-        // The last iteration, which may be clipped, is gone through.
-        let trips = (own.trip[turn] + left - 1).saturating_sub(ahead + 1);
-        if trips == 0 {
-            return;
-        }
-        for pe in &mut self.pes {
-            pe.cursor.skip(turn, turns, trips);
-        }
-        for keeper in &mut self.keepers {
-            if self.plan.streams[keeper.stream].turns > turn {
-                keeper.cursor.skip(turn, turns, trips);
-                keeper.before[turns[turn].dim] += u64::from(trips) * turns[turn].weight;
-            }
-        }
-        if std::env::var("TRACE").is_ok() { eprintln!("skip {turn} {trips} x {cycles}"); }
-        // Drains that pile up go on piling up, for they have left their slots and nobody waits for them.
-        for ((before, after), resource) in before.iter().zip(&self.laps[turn].backlog).zip(self.plan.resources()) {
-            if !self.plan.drains_only(resource) {
-                continue;
-            }
-            for chain in 0..2 {
-                let growth = after[chain] - before[chain];
-                if before[chain] > 0 && growth > 0 {
-                    self.free[resource + chain * RESOURCES] += i64::from(trips) * growth;
-                }
-            }
-        }
-        self.skipped += (f64::from(trips) * cycles).round() as i64;
-        let now = now + self.skipped;
-        let lap = &mut self.laps[turn];
-        lap.began = Some(now);
-        (lap.ends[0], lap.count, lap.entering) = (now, 0, false);
-        self.enter(turn, now);
-    }
-
-    /// The end of the schedule as the last iterations of the loops let expect it, when loop `turn` has just moved on.
-    fn extrapolated(&self, turn: usize) -> f64 {
-        let (turns, bounds) = (&self.plan.turns, &self.plan.bounds);
-        let pe = &self.pes[0];
-        let mut cycles = (pe.free + self.skipped) as f64;
-        // Cycles of one iteration, from the inside out.
-        let mut iteration = 0.0;
-        for k in (0..turns.len()).rev() {
-            let turn_trips = {
-                let full = bounds[turns[k].dim].div_ceil(turns[k].weight);
-                f64::from(turns[k].trips).min(full as f64)
-            };
-            let own = match self.laps[k].last {
-                Some(last) => last as f64,
-                None => iteration,
-            };
-            let left = pe.cursor.left(k, turns, bounds) as f64;
-            if k <= turn {
-                cycles += own * (left - if k == turn { 0.0 } else { 1.0 });
-            }
-            iteration = own * turn_trips;
-        }
-        let lag = self.pes.iter().map(|pe| pe.free).max().unwrap_or(0) - pe.free;
-        let mut after = self.plan.depth as f64 + lag.max(0) as f64;
-        for stream in self.plan.streams.iter().filter(|s| s.tensor == Tensor::Outputs) {
-            let elements = stream.elements(&DimMap([0; 8]), bounds);
-            let stages = stream.up.stages();
-            let latency: i64 = stages.iter().map(|s| s.latency).sum();
-            let bits = stream.bits(false);
-            let longest = stages.iter().map(|s| (s.passes * s.cycles(elements, bits) as f64) as i64).max();
-            after += (latency + longest.unwrap_or(0)) as f64;
-        }
-        cycles + after
-    }
 }
 
 impl Keeper {
@@ -907,9 +393,18 @@ impl Keeper {
         &mut self.ring[number as usize % RING]
     }
 
+    /// Residency `number`, if it is not forgotten yet.
+    fn remembered(&mut self, number: u64) -> Option<&mut Residency> {
+        (number + RING as u64 >= self.next).then(|| self.at_mut(number))
+    }
+
     /// When residency `number` can be used.
     fn ready(&self, number: u64) -> i64 {
-        if number < self.next { self.at(number).ready } else { NEVER }
+        if number < self.next {
+            self.at(number).ready
+        } else {
+            NEVER
+        }
     }
 
     /// How many residencies ago the tile of the next one was visited last; `None` if too long ago to matter.
