@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, check, compare, list, schedule, show, simulate, stream, validate};
+use crate::commands::{bench, check, compare, list, plot, report, schedule, show, simulate, stream, validate};
 use crate::faults::Faults;
 
 /// Describe an accelerator, map a network onto it, simulate the schedule cycle by cycle with real data.
@@ -22,6 +22,8 @@ Exit codes: 0 everything has a result; 1 a layer, file or record failed and the 
 #[derive(Debug, Subcommand)]
 enum Command {
     Simulate(simulate::Args),
+    Plot(Box<plot::Args>),
+    Report(report::Args),
     Schedule(schedule::Args),
     Bench(bench::Args),
     Check(check::Args),
@@ -59,6 +61,8 @@ impl Command {
     fn run(&self) -> Result<Ending, Faults> {
         match self {
             Command::Simulate(args) => simulate::run(args),
+            Command::Plot(args) => plot::run(args),
+            Command::Report(args) => report::run(args),
             Command::Schedule(args) => schedule::run(args),
             Command::Bench(args) => bench::run(args),
             Command::Check(args) => check::run(args),

@@ -58,6 +58,46 @@ fn word(arch: &Accelerator, tensor: Tensor) -> String {
     }
 }
 
+/// A level in words, and the network below it.
+#[derive(Debug)]
+pub(crate) struct LevelLine {
+    pub(crate) name: String,
+    pub(crate) banks: Vec<String>,
+    pub(crate) network: Option<String>,
+}
+
+/// The levels of `arch` from the outermost to the lanes, for drawings other than [`draw`].
+pub(crate) fn levels(arch: &Accelerator) -> Vec<LevelLine> {
+    let mut lines: Vec<LevelLine> = arch
+        .levels
+        .iter()
+        .enumerate()
+        .map(|(position, level)| LevelLine {
+            name: format!("{} ×{}", level.name, thousands(arch.instances(position))),
+            banks: level.banks.iter().map(describe_bank).collect(),
+            network: level
+                .below
+                .as_ref()
+                .map(|network| describe_network(arch, position, network)),
+        })
+        .collect();
+    let compute = &arch.compute;
+    lines.push(LevelLine {
+        name: format!("{} lanes", thousands(arch.lanes())),
+        banks: vec![format!(
+            "{}×{} below each {}; 1 MAC per {}; pipeline of {}; {} pJ per MAC",
+            compute.lanes.0,
+            compute.lanes.1,
+            arch.levels.last().map_or("", |level| level.name.as_str()),
+            cycles(compute.interval),
+            cycles(compute.depth),
+            compute.energy_per_mac
+        )],
+        network: None,
+    });
+    lines
+}
+
 fn draw_level(out: &mut String, arch: &Accelerator, position: usize, level: &Level) {
     let _ = write!(out, "■ {} ×{}", level.name, thousands(arch.instances(position)));
     if let Some(parent) = position.checked_sub(1).filter(|_| level.fanout() > 1) {

@@ -7,9 +7,12 @@ mod diagram;
 mod faults;
 mod inputs;
 mod output;
+mod page;
 mod parallel;
 mod report;
+mod results;
 mod search;
+mod trace;
 
 use clap::Parser as _;
 

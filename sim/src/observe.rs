@@ -86,6 +86,9 @@ pub struct TransferInfo<'a> {
     pub level: usize,
     /// Instance of the parent.
     pub parent: u32,
+    /// First step of what it carries (rule 1): the number of the setting of all temporal loops outside the child's
+    /// level, as a mixed-radix number in nest order.
+    pub step: u64,
     /// Instances of the children that it serves or joins; their number is the degree.
     pub members: &'a [u32],
     /// Elements.

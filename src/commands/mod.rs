@@ -4,6 +4,8 @@ pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod list;
+pub(crate) mod plot;
+pub(crate) mod report;
 pub(crate) mod schedule;
 pub(crate) mod show;
 pub(crate) mod simulate;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueEnum};
 use cyclonest_arch::{Accelerator, Mapping};
 use cyclonest_scheduler::{Request, Scheduler};
-use cyclonest_sim::{FastForward, Options, SimError};
+use cyclonest_sim::{FastForward, Options, Outcome, SimError};
 use cyclonest_workloads::{DistinctLayer, Network, Scale};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -15,9 +15,10 @@ use crate::assign::Given;
 use crate::cli::Ending;
 use crate::faults::Faults;
 use crate::inputs::{self, Described, InputShape};
-use crate::output::Destination;
+use crate::output::{Destination, Streaming};
 use crate::parallel;
 use crate::report::{Failed, LayerReport, Report, Subject};
+use crate::trace;
 
 /// Map every distinct layer of a network onto an accelerator and simulate it cycle by cycle.
 ///
@@ -64,6 +65,12 @@ pub(crate) struct Args {
     /// Write the result to a file, which appears when it is complete [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write what happened when as a Chrome trace, for Perfetto and `cyclonest plot gantt`; for one layer.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Only these cycles of the trace; none of them are skipped.
+    #[arg(long, value_name = "FROM:TO", requires = "trace")]
+    trace_window: Option<trace::Window>,
     /// Write the mappings that were simulated to a RON file that --mapping reads.
     #[arg(long, value_name = "FILE")]
     save_mappings: Option<PathBuf>,
@@ -95,18 +102,14 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         .threads
         .unwrap_or_else(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
 
-    let progress = progress(plan.jobs.len() as u64);
-    let results = parallel::map(
-        &plan.jobs,
-        threads,
-        |job| job.layer.problem.macs(),
-        |job| plan.run(job),
-        |job| {
-            progress.set_message(job.layer.name.clone());
-            progress.inc(1);
-        },
-    );
-    progress.finish_and_clear();
+    let traced = match &args.trace {
+        Some(path) => Some((plan.only_layer()?, Destination::prepare(Some(path))?)),
+        None => None,
+    };
+    let results = match traced {
+        Some((job, trace)) => vec![plan.run_traced(job, trace, args.trace_window)?],
+        None => plan.run_all(threads),
+    };
 
     let report = plan.report(results)?;
     let text = match args.format {
@@ -229,30 +232,107 @@ impl Plan {
         })
     }
 
-    /// Maps and simulates one layer.
-    fn run(&self, job: &Job) -> Ended {
-        let (mapped_by, mapping) = match &job.mapping {
-            Some(mapping) => ("file".to_string(), mapping.clone()),
+    /// Maps and simulates all layers.
+    fn run_all(&self, threads: NonZeroUsize) -> Vec<Ended> {
+        let progress = progress(self.jobs.len() as u64);
+        let results = parallel::map(
+            &self.jobs,
+            threads,
+            |job| job.layer.problem.macs(),
+            |job| self.run(job),
+            |job| {
+                progress.set_message(job.layer.name.clone());
+                progress.inc(1);
+            },
+        );
+        progress.finish_and_clear();
+        results
+    }
+
+    /// The layer that is traced.
+    fn only_layer(&self) -> Result<&Job, Faults> {
+        match self.jobs.as_slice() {
+            [job] => Ok(job),
+            jobs => Err(Faults::one(format!(
+                "--trace draws one layer, not {}\n  help: choose it with --layer",
+                jobs.len()
+            ))),
+        }
+    }
+
+    /// Maps and simulates one layer and writes what happens. A layer without a result has no trace.
+    fn run_traced(&self, job: &Job, trace: Destination, window: Option<trace::Window>) -> Result<Ended, Faults> {
+        let (mapped_by, mapping) = match self.map(job) {
+            Ok(mapped) => mapped,
+            Err(error) => return Ok(Ended::Failed(error)),
+        };
+        let about = serde_json::json!({
+            "command": "simulate --trace",
+            "version": env!("CARGO_PKG_VERSION"),
+            "arch": self.arch.name,
+            "network": self.network.network.name(),
+            "layer": job.layer.name,
+            "channels_divided_by": self.channels_divide,
+            "mapped_by": mapped_by,
+            "mapping": mapping,
+            "seed": self.options.seed,
+        });
+        let mut failed = None;
+        let written = trace.stream(|out| {
+            let mut trace = trace::Trace::begin(out, &self.arch, &mapping, window);
+            let problem = &job.layer.problem;
+            match cyclonest_sim::simulate_observed(problem, &self.arch, &mapping, self.options, &mut trace) {
+                Ok(outcome) => trace.end(about, &outcome).map(|()| outcome).map_err(Streaming::from),
+                Err(error) => {
+                    failed = Some(error);
+                    Err(Streaming::Input(Faults::one("the layer has no result")))
+                }
+            }
+        });
+        match (written, failed) {
+            (_, Some(error)) => Ok(Self::failed(&error)),
+            (Err(faults), None) => Err(faults),
+            (Ok(outcome), None) => Ok(self.done(job, (mapped_by, mapping), outcome)),
+        }
+    }
+
+    /// A mapping for a layer and where it comes from.
+    fn map(&self, job: &Job) -> Result<(String, Mapping), String> {
+        match &job.mapping {
+            Some(mapping) => Ok(("file".to_string(), mapping.clone())),
             None => {
                 let request = Request {
                     seed: self.options.seed,
                     ..Request::new(&job.layer.problem, &self.arch)
                 };
                 match self.scheduler.schedule(&request) {
-                    Ok(scheduled) => (self.scheduler.name().to_string(), scheduled.mapping),
-                    Err(error) => return Ended::Failed(error.to_string()),
+                    Ok(scheduled) => Ok((self.scheduler.name().to_string(), scheduled.mapping)),
+                    Err(error) => Err(error.to_string()),
                 }
             }
+        }
+    }
+
+    /// Maps and simulates one layer.
+    fn run(&self, job: &Job) -> Ended {
+        let (mapped_by, mapping) = match self.map(job) {
+            Ok(mapped) => mapped,
+            Err(error) => return Ended::Failed(error),
         };
         match cyclonest_sim::simulate(&job.layer.problem, &self.arch, &mapping, self.options) {
-            Ok(outcome) => Ended::Done(Box::new(LayerReport::new(
-                &job.layer,
-                &self.arch,
-                (mapped_by, mapping),
-                outcome,
-            ))),
-            Err(error @ SimError::Deadlock { .. }) => Ended::Deadlock(error.to_string()),
-            Err(error) => Ended::Failed(error.to_string()),
+            Ok(outcome) => self.done(job, (mapped_by, mapping), outcome),
+            Err(error) => Self::failed(&error),
+        }
+    }
+
+    fn done(&self, job: &Job, mapped: (String, Mapping), outcome: Outcome) -> Ended {
+        Ended::Done(Box::new(LayerReport::new(&job.layer, &self.arch, mapped, outcome)))
+    }
+
+    fn failed(error: &SimError) -> Ended {
+        match error {
+            SimError::Deadlock { .. } => Ended::Deadlock(error.to_string()),
+            error => Ended::Failed(error.to_string()),
         }
     }
 

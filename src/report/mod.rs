@@ -252,7 +252,7 @@ fn levels(counts: &Counts, arch: &Accelerator) -> Vec<LevelReport> {
 }
 
 /// The reason with its level by name: `in_flight:Inputs@GB`.
-fn reason_name(reason: StallReason, arch: &Accelerator) -> String {
+pub(crate) fn reason_name(reason: StallReason, arch: &Accelerator) -> String {
     let at = |kind: &str, tensor: Tensor, level: usize| format!("{kind}:{tensor}@{}", arch.levels[level].name);
     match reason {
         StallReason::Slot { tensor, level } => at("slot", tensor, level),

@@ -3,6 +3,7 @@
 mod broken;
 mod compare;
 mod names;
+mod plot;
 mod readme;
 mod schedule;
 mod show;
