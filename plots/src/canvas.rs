@@ -72,8 +72,8 @@ pub(crate) fn svg(width: f64, height: f64, paint: impl FnOnce(&mut Canvas<'_>)) 
     let pixels = format!("<svg width=\"{}\" height=\"{}\"", size.0, size.1);
     let print = format!(
         "<svg width=\"{:.4}in\" height=\"{:.4}in\"",
-        f64::from(size.0) / UNITS / POINTS,
-        f64::from(size.1) / UNITS / POINTS
+        width / POINTS,
+        height / POINTS
     );
     // Most marks are opaque, which is what SVG assumes.
     Ok(text

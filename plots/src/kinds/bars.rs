@@ -69,7 +69,7 @@ impl BarOptions {
 }
 
 /// Bars that can be told apart in one figure.
-const MOST: usize = 640;
+const MOST: usize = 600;
 
 /// Grouped bars, in the order of the rows. A group without a bar of some series has a gap there.
 ///
@@ -95,6 +95,14 @@ pub fn bars(rows: &[BarRow], options: &BarOptions, style: &Style) -> Result<Figu
         )?;
     }
     let mut groups = distinct(rows.iter().map(|row| row.group.as_str()));
+    if groups.len() * series.len() > MOST {
+        return Err(PlotError::TooMany {
+            what: "bars",
+            found: groups.len() * series.len(),
+            most: MOST,
+            hint: "draw sorted points (`layers`) or lines, or fewer groups",
+        });
+    }
     let mut notes = Vec::new();
     if options.geomean {
         for name in &series {
@@ -111,14 +119,6 @@ pub fn bars(rows: &[BarRow], options: &BarOptions, style: &Style) -> Result<Figu
                 value: *mean,
             }));
         }
-    }
-    if groups.len() * series.len() > MOST {
-        return Err(PlotError::TooMany {
-            what: "bars",
-            found: groups.len() * series.len(),
-            most: MOST,
-            hint: "draw sorted points (`layers`) or lines, or fewer groups",
-        });
     }
     let mut placed: BTreeMap<(&str, &str), f64> = BTreeMap::new();
     for row in &rows {

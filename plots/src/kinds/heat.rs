@@ -58,8 +58,8 @@ const SIDE: u64 = 256;
 /// Room for the scale of colours.
 const SCALE: f64 = 62.0;
 
-/// A map of cells, (0, 0) in the upper left corner. Cells without a row stay empty. Where there is room, the value
-/// stands in its cell.
+/// A map of cells, (0, 0) in the upper left corner. Cells without a row stay empty. Where all values
+/// fit, each stands in its cell.
 ///
 /// # Errors
 /// Without rows, for values that are not finite, for a cell that is given twice, or a side of more than 256 cells.
@@ -79,6 +79,12 @@ pub fn heat(rows: &[HeatRow], options: &HeatOptions, style: &Style) -> Result<Fi
     let range = range(options, rows.iter().map(|row| row.value));
     let colors = style.theme.colors();
     let svg = frame(columns, lines, options, style).draw(style, |canvas, plot| {
+        let side = (plot.area.width() / columns as f64, plot.area.height() / lines as f64);
+        let widest = cells
+            .values()
+            .map(|v| font::width(&number(*v), TYPE))
+            .fold(0.0, f64::max);
+        let written = widest + 3.0 <= side.0 && TYPE * 1.3 <= side.1;
         for (&(x, y), &value) in &cells {
             let ((left, right), (top, bottom)) = (plot.band(x as usize), plot.row(y as usize));
             let color = colors.ramp(range.fraction(value));
@@ -90,7 +96,7 @@ pub fn heat(rows: &[HeatRow], options: &HeatOptions, style: &Style) -> Result<Fi
             };
             canvas.fill(area, color);
             let text = number(value);
-            if font::width(&text, TYPE) + 3.0 <= right - left && bottom - top >= TYPE * 1.3 {
+            if written {
                 let middle = ((left + right) / 2.0, (top + bottom) / 2.0);
                 canvas.text_centred(&text, middle, Hold::Middle, TYPE, readable_on(color));
             }

@@ -22,6 +22,9 @@ row! {
     }
 }
 
+/// Head of the first column.
+const CORNER: &str = "design points";
+
 /// Problems in one table.
 const PROBLEMS: usize = 120;
 
@@ -69,14 +72,28 @@ pub fn space(rows: &[SpaceRow], style: &Style) -> Result<Figure, PlotError> {
     let line = LINE + 2.0;
     let (width, height) = size(style, 0.0, title + line * (problems.len() + 1) as f64 + 14.0)?;
     let left = 6.0;
-    let longest = problems.iter().map(|p| font::width(p, TYPE)).fold(0.0, f64::max);
-    let first = longest.min(width * 0.45) + 8.0;
-    let column = (width - 2.0 * left - first) / spaces.len() as f64;
-    if column < 40.0 {
+    let longest = problems
+        .iter()
+        .map(|p| font::width(p, TYPE))
+        .fold(font::width(CORNER, TYPE), f64::max);
+    // Every column has what it needs; the names of the problems give way first, then those of the spaces.
+    let need = |space: &String| -> f64 {
+        let sizes = cells
+            .iter()
+            .filter(|((_, of), _)| of == space)
+            .map(|(_, log)| points(*log));
+        let widest = sizes.map(|text| font::width(&text, TYPE)).fold(0.0, f64::max);
+        widest.max(font::width(space, TYPE)) + 12.0
+    };
+    let needs: Vec<f64> = spaces.iter().map(need).collect();
+    let room = width - 2.0 * left;
+    let first = (longest + 8.0).min(room - needs.iter().sum::<f64>()).max(room * 0.3);
+    let column = (room - first) / needs.iter().sum::<f64>();
+    if (room - first) / (spaces.len() as f64) < 40.0 {
         return Err(PlotError::TooMany {
             what: "spaces",
             found: spaces.len(),
-            most: ((width - 2.0 * left - first) / 40.0) as usize,
+            most: ((room - first) / 40.0) as usize,
             hint: "choose some, or a larger width",
         });
     }
@@ -100,13 +117,13 @@ pub fn space(rows: &[SpaceRow], style: &Style) -> Result<Figure, PlotError> {
         }
         let middle = |n: usize| 6.0 + title + line * (n as f64 + 0.5);
         let rule = |n: usize| 6.0 + title + line * n as f64;
-        let right_of = |s: usize| left + first + column * (s + 1) as f64;
+        let right_of = |s: usize| left + first + column * needs[..=s].iter().sum::<f64>();
         for (y, weight) in [(rule(0), 0.9), (rule(1), 0.5), (rule(problems.len() + 1), 0.9)] {
             canvas.line((left, y), (width - left, y), colors.ink, weight);
         }
-        canvas.text_centred("design points", (left, middle(0)), Hold::Start, TYPE, colors.soft);
+        canvas.text_centred(CORNER, (left, middle(0)), Hold::Start, TYPE, colors.soft);
         for (s, space) in spaces.iter().enumerate() {
-            let text = font::shortened(space, TYPE, column - 6.0);
+            let text = font::shortened(space, TYPE, column * needs[s] - 6.0);
             canvas.text_centred(&text, (right_of(s), middle(0)), Hold::End, TYPE, colors.ink);
         }
         for (p, problem) in problems.iter().enumerate() {

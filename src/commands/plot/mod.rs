@@ -334,7 +334,10 @@ fn draw(args: &Args, sources: &[Source]) -> Result<Figure, Faults> {
             plots::lines(&rows, &options, &style)
         }
     };
-    drawn.map_err(|error| Faults::one(format!("{}: {error}", args.data[0].display())))
+    drawn.map_err(|error| match error {
+        PlotError::Size(message) => Faults::one(message),
+        error => Faults::one(format!("{}: {error}", args.data[0].display())),
+    })
 }
 
 fn map(label: &str, (x_label, y_label): (String, String), range: Option<(f64, f64)>) -> plots::HeatOptions {

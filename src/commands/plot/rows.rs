@@ -486,8 +486,10 @@ fn picked<T: Row>(args: &Args, sources: &[Source]) -> Result<Vec<T>, Faults> {
         for (standard, given) in names {
             let Some(given) = given else { continue };
             let Some(place) = known.iter().position(|name| name == given) else {
+                let near = cyclonest_arch::nearest(given, known.iter().map(String::as_str));
+                let near = near.map_or_else(String::new, |name| format!("\n  help: did you mean `{name}`?"));
                 return Err(Faults::one(format!(
-                    "{}:1:1: no column `{given}`\n  found: {}",
+                    "{}:1:1: no column `{given}`\n  found: {}{near}",
                     source.path.display(),
                     known.join(",")
                 )));
