@@ -8,14 +8,14 @@ use resvg::usvg::{Group, Node, Options, Rect, Tree};
 
 /// A text of a figure and the box that it takes, in units of the page (1/96 in).
 #[derive(Debug)]
-pub struct Text {
-    pub text: String,
-    pub area: Rect,
-    pub size: f32,
+pub(crate) struct Text {
+    pub(crate) text: String,
+    pub(crate) area: Rect,
+    pub(crate) size: f32,
 }
 
 /// The SVG as a renderer reads it, with nothing but the bundled font.
-pub fn tree(svg: &str) -> Tree {
+pub(crate) fn tree(svg: &str) -> Tree {
     let mut fonts = Database::new();
     fonts.load_font_data(bundled_font().to_vec());
     let options = Options {
@@ -26,7 +26,7 @@ pub fn tree(svg: &str) -> Tree {
 }
 
 /// All texts, with the boxes that the renderer lays out.
-pub fn texts(tree: &Tree) -> Vec<Text> {
+pub(crate) fn texts(tree: &Tree) -> Vec<Text> {
     fn collect(group: &Group, scale: f32, texts: &mut Vec<Text>) {
         for node in group.children() {
             match node {
@@ -51,7 +51,7 @@ pub fn texts(tree: &Tree) -> Vec<Text> {
 }
 
 /// Panics if a text is clipped by the page, overlaps another, or is smaller than 8 pt.
-pub fn assert_legible(name: &str, figure: &Figure) {
+pub(crate) fn assert_legible(name: &str, figure: &Figure) {
     let tree = tree(figure.svg());
     let texts = texts(&tree);
     let page = tree.size();
