@@ -21,7 +21,8 @@
 //! bottleneck; tile sizes are averaged where edges are clipped, so bursts and transfers of uneven length hide each
 //! other too well.
 //!
-//! Not counted, and refused with an error: inputs kept by a level inside the PE level that the PE level bypasses.
+//! Inputs that the PE level bypasses and a level inside it keeps are counted step by step ([`stepped`]), and refused
+//! with an error if there are more than ten million iterations.
 
 mod bound;
 mod burst;
@@ -30,6 +31,7 @@ mod flow;
 mod latency;
 mod nest;
 mod rehearsal;
+mod stepped;
 mod tally;
 mod traffic;
 mod walk;

@@ -7,6 +7,7 @@ use super::burst::{Burst, Clipped};
 use super::classes::{Chain, Class, Degree, NOWHERE, Span, degrees, fan, relevant};
 use super::flow::Flow;
 use super::nest::{Digit, MAX_LEVELS, Nest, Role, existing};
+use super::stepped::Stepped;
 use super::tally::{Tally, Way};
 use super::walk::{Pattern, Route, Walk, What, odometer};
 use super::window::AffineAxis;
@@ -109,7 +110,7 @@ impl Traffic {
     /// Counts everything above the lanes into `tally`.
     ///
     /// # Errors
-    /// If the PE level bypasses the inputs but a level inside keeps them.
+    /// If the PE level bypasses the inputs, a level inside keeps them, and there are too many iterations to count.
     pub(super) fn count(
         &mut self,
         nest: &Nest,
@@ -246,11 +247,21 @@ impl Traffic {
         axes: &[AffineAxis; 2],
         tally: &mut Tally,
     ) -> Result<(), CostError> {
-        if flow.inside && !flow.stored {
-            return Err(CostError::NotExpressible(format!(
-                "{} keeps Inputs, but the PE level {} bypasses them",
-                mapping.levels[flow.child].level, mapping.levels[hardware.event].level
-            )));
+        let kept_inside = (flow.child + 1..nest.levels()).find(|&l| mapping.levels[l].keeps.contains(Tensor::Inputs));
+        if flow.streamed
+            && let Some(next) = kept_inside
+        {
+            flow.innermost = EVERYWHERE;
+            let stepped = Stepped {
+                nest,
+                hardware,
+                axes,
+                parent: flow.parent,
+                next,
+            };
+            return stepped.transfers(&mut |what, elements, members, span| {
+                deliver(flow, hardware, what, elements, members, span, tally);
+            });
         }
         self.classify(nest, flow, &links.only_last());
         // Residencies of a block depend only on its innermost loop: bring equal ones together.
@@ -312,7 +323,7 @@ impl Traffic {
             // Groups with the same setting of the loops over K spread over K alike.
             let mut spread_for = None;
             let parts = &mut self.parts;
-            for group in self.walk.groups(nest, &route, axes, innermost, &|d| burst.apart(d)) {
+            for group in self.walk.groups(nest, &route, axes, innermost, &|d| burst.apart(d))? {
                 if spread_for != Some(group.pattern) {
                     spread_for = Some(group.pattern);
                     parts.clear();
@@ -657,7 +668,8 @@ impl Groups<'_> {
         list
     }
 
-    /// A visit is a tile's last if it takes in the last temporal setting of the reduction, as the corner sees it.
+    /// A visit is a tile's last if it takes in the last temporal setting of the reduction, as the corner of the whole
+    /// machine sees it; iterations that do not exist belong to the residency before them.
     fn last_along(&self, i: usize, level: Option<usize>, parent: usize, list: &mut Along) {
         let dim = self.dims[i];
         let digits = self.nest.outside(self.child, dim);
@@ -674,9 +686,6 @@ impl Groups<'_> {
         };
         let above = |d: &Digit| d.spatial && d.level < parent;
         odometer(digits, above, bound, &mut |base| {
-            if base + reached >= bound {
-                return;
-            }
             let temporal = |d: &Digit| match (self.temporal)(d) {
                 Role::Free => Role::Exactly(value(d, &last)),
                 fixed => fixed,

@@ -11,6 +11,7 @@ use cyclonest_workloads::Dim;
 use super::classes::Span;
 use super::nest::{Digit, MAX_LEVELS, Nest, Role};
 use super::window::{AffineAxis, Rows};
+use crate::cost::CostError;
 
 /// What the walk needs to know of the stream.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +66,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    const MAX: usize = 6;
+    const MAX: usize = 8;
 
     /// Constraint on the digit at `position`: 0 unless the walk includes the loop.
     pub(super) fn role(&self, position: i32) -> Role {
@@ -144,11 +145,16 @@ pub(super) struct Walk {
     heights: Vec<(u64, u64)>,
     raw: Vec<Group>,
     groups: Vec<Group>,
+    /// More loops over K stand outside others than a pattern holds.
+    overflow: bool,
 }
 
 impl Walk {
     /// Groups of the inputs' transfers from `route.parent` to `route.child` over all contexts, when the innermost
     /// effective loop of N, G and C stands at position `innermost`.
+    ///
+    /// # Errors
+    /// If more loops over K stand outside others than the model takes.
     pub(super) fn groups(
         &mut self,
         nest: &Nest,
@@ -156,7 +162,8 @@ impl Walk {
         axes: &[AffineAxis; 2],
         innermost: i32,
         apart: Apart<'_>,
-    ) -> &[Group] {
+    ) -> Result<&[Group], CostError> {
+        self.overflow = false;
         self.inner.clear();
         let inside = |d: &&Digit| !d.spatial && d.position >= innermost;
         for dim in [Dim::P, Dim::R, Dim::Q, Dim::S, Dim::K] {
@@ -199,7 +206,13 @@ impl Walk {
                 merge(&mut self.groups, &self.raw);
             }
         }
-        &self.groups
+        if self.overflow {
+            return Err(CostError::NotExpressible(format!(
+                "more than {} loops over K outside loops that change the tile of inputs",
+                Pattern::MAX
+            )));
+        }
+        Ok(&self.groups)
     }
 
     fn descend(
@@ -235,8 +248,8 @@ impl Walk {
     fn repeat(&mut self, nest: &Nest, route: &Route, apart: Apart<'_>, depth: usize, base: [u64; 4], pattern: Pattern) {
         let looped = self.inner[depth];
         if pattern.len == Pattern::MAX {
-            // Beyond what a pattern holds: settings of this loop are not told apart.
-            return self.descend(nest, route, apart, depth + 1, base, pattern);
+            self.overflow = true;
+            return;
         }
         for value in 0..looped.trips {
             let mut inner = pattern;
