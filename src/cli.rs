@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, check, compare, list, plot, report, schedule, show, simulate, stream, validate};
+use crate::commands::{bench, check, compare, explore, list, plot, report, schedule, show, simulate, stream, validate};
 use crate::faults::Faults;
 
 /// Describe an accelerator, map a network onto it, simulate the schedule cycle by cycle with real data.
@@ -31,6 +31,7 @@ enum Command {
     List(list::Args),
     Show(show::Args),
     Stream(stream::Args),
+    Explore(explore::Args),
     Validate(validate::Args),
 }
 
@@ -70,6 +71,7 @@ impl Command {
             Command::List(args) => list::run(args),
             Command::Show(args) => show::run(args),
             Command::Stream(args) => stream::run(args),
+            Command::Explore(args) => explore::run(args),
             Command::Validate(args) => validate::run(args),
         }
     }

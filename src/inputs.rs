@@ -16,19 +16,28 @@ pub(crate) enum Kind {
     Network,
     Mapping,
     Mappings,
+    Plan,
+    Technology,
 }
+
+/// The names in front of the first parenthesis.
+const KINDS: [(&str, Kind); 6] = [
+    ("Accelerator", Kind::Accelerator),
+    ("Network", Kind::Network),
+    ("Mapping", Kind::Mapping),
+    ("Mappings", Kind::Mappings),
+    ("Plan", Kind::Plan),
+    ("Technology", Kind::Technology),
+];
 
 impl Kind {
     /// What `text` says it is.
     pub(crate) fn of(path: &Path, text: &str) -> Result<Self, Faults> {
-        let expected = "Accelerator(…), Network(…), Mapping(…) or Mappings(…) is expected";
+        let expected = "Accelerator(…), Network(…), Mapping(…), Mappings(…), Plan(…) or Technology(…) is expected";
         let (found, line, column) = first_word(text);
-        match found {
-            "Accelerator" => Ok(Kind::Accelerator),
-            "Network" => Ok(Kind::Network),
-            "Mapping" => Ok(Kind::Mapping),
-            "Mappings" => Ok(Kind::Mappings),
-            _ => {
+        match KINDS.iter().find(|(name, _)| *name == found) {
+            Some(&(_, kind)) => Ok(kind),
+            None => {
                 let found = match found {
                     "" if text.trim().is_empty() => "the file is empty".to_string(),
                     "" => "it does not start with a name".to_string(),
@@ -41,11 +50,8 @@ impl Kind {
                         line,
                         column,
                         message: format!("not a file of this project: {found}; {expected}"),
-                        help: cyclonest_arch::nearest(
-                            first_word(text).0,
-                            ["Accelerator", "Network", "Mapping", "Mappings"],
-                        )
-                        .map(|name| format!("did you mean `{name}`?")),
+                        help: cyclonest_arch::nearest(first_word(text).0, KINDS.map(|(name, _)| name))
+                            .map(|name| format!("did you mean `{name}`?")),
                     }],
                 ))
             }
@@ -266,7 +272,7 @@ pub(crate) fn mappings(path: &Path) -> Result<(MappingFile, String), Faults> {
     let file = match Kind::of(path, &text)? {
         Kind::Mapping => Mapping::from_ron(&text).map(MappingFile::One),
         Kind::Mappings => Mappings::from_ron(&text).map(MappingFile::Many),
-        other @ (Kind::Accelerator | Kind::Network) => {
+        other @ (Kind::Accelerator | Kind::Network | Kind::Plan | Kind::Technology) => {
             let found = format!(
                 "{}: found {other:?}(…); Mapping(…) or Mappings(…) is expected",
                 path.display()

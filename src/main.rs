@@ -4,6 +4,7 @@ mod assign;
 mod cli;
 mod commands;
 mod diagram;
+mod explore;
 mod faults;
 mod inputs;
 mod output;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::text::{Diagnostic, Locator, Part, from_ron, to_ron};
-use crate::{Accelerator, Mapping, MappingViolation};
+use crate::{Accelerator, Mapping, MappingViolation, Violation};
 
 /// A file of mappings: one per layer of a network on one machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,16 +45,7 @@ impl Accelerator {
         if violations.is_empty() {
             return Ok(arch);
         }
-        let locator = Locator::new(text);
-        let placed = violations.into_iter().map(|v| {
-            let part = if v.path.starts_with("sources") {
-                Part::Key
-            } else {
-                Part::Value
-            };
-            diagnostic(&locator, &v.path, part, v.message, v.help)
-        });
-        Err(in_order(placed.collect()))
+        Err(placed(text, violations))
     }
 
     /// Writes the machine as RON.
@@ -119,6 +110,21 @@ impl Mappings {
         };
         in_order(violations.iter().map(place).collect())
     }
+}
+
+/// Violations at their places in `text`, from which the value that breaks the rules was read.
+#[must_use]
+pub fn placed(text: &str, violations: Vec<Violation>) -> Vec<Diagnostic> {
+    let locator = Locator::new(text);
+    let placed = violations.into_iter().map(|v| {
+        let part = if v.path.starts_with("sources") {
+            Part::Key
+        } else {
+            Part::Value
+        };
+        diagnostic(&locator, &v.path, part, v.message, v.help)
+    });
+    in_order(placed.collect())
 }
 
 /// Sorted by place; the order of the checks where that is the same.

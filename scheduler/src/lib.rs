@@ -5,6 +5,7 @@ pub mod cost;
 mod dataflow;
 mod descent;
 pub mod exhaustive;
+pub mod explore;
 pub mod external;
 mod greedy;
 mod hybrid;

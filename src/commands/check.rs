@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
-use cyclonest_arch::Accelerator;
+use cyclonest_arch::{Accelerator, Technology};
 use cyclonest_workloads::Network;
 
 use crate::assign::Given;
 use crate::cli::Ending;
+use crate::explore;
 use crate::faults::Faults;
 use crate::inputs::{self, InputShape, Kind, MappingFile};
 use crate::output;
@@ -15,7 +16,7 @@ use crate::report::counted;
 
 /// Say what files are and list every fault in them.
 ///
-/// Accelerators, networks and mappings in RON, and networks in ONNX. A file of mappings is checked against the accelerator and the network
+/// Accelerators, networks, mappings, plans and technologies in RON, and networks in ONNX. A file of mappings is checked against the accelerator and the network
 /// that it names. Exit code 2 if a file has a fault.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
@@ -57,6 +58,19 @@ fn check(path: &Path, args: &Args) -> Result<String, Faults> {
         Kind::Accelerator => Ok(describe_arch(&inputs::arch_from(path, &text)?)),
         Kind::Network => Ok(describe_network(&inputs::network_from(path, &text)?)),
         Kind::Mapping | Kind::Mappings => check_mappings(path, args),
+        Kind::Plan => {
+            let space = explore::load_from(path, &text)?;
+            Ok(format!(
+                "plan {}: {} on {} of {}",
+                space.plan.name,
+                counted(space.designs(), "design"),
+                counted(space.layers.len() as u64, "layer"),
+                space.plan.network
+            ))
+        }
+        Kind::Technology => Technology::from_ron(&text)
+            .map(|technology| format!("technology {}", technology.name))
+            .map_err(|faults| inputs::placed(path, &text, &faults)),
     }
 }
 

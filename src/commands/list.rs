@@ -2,12 +2,14 @@
 
 use clap::{Args as ClapArgs, ValueEnum};
 use comfy_table::{Table, presets};
+use cyclonest_arch::Technology;
+use cyclonest_scheduler::explore;
 
 use crate::cli::Ending;
 use crate::faults::Faults;
 use crate::{inputs, output, report};
 
-/// List the machines, networks or schedulers that can be named.
+/// List the machines, networks, schedulers, plans or technologies that can be named.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     /// What to list.
@@ -22,6 +24,10 @@ enum Kind {
     Networks,
     /// Schedulers.
     Schedulers,
+    /// Bundled plans of explorations.
+    Plans,
+    /// Bundled technologies.
+    Technologies,
 }
 
 /// Runs the command.
@@ -30,6 +36,8 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         Kind::Archs => archs()?,
         Kind::Networks => networks()?,
         Kind::Schedulers => cyclonest_scheduler::names().map(|name| format!("{name}\n")).collect(),
+        Kind::Plans => explore::names().map(|name| format!("{name}\n")).collect(),
+        Kind::Technologies => Technology::names().map(|name| format!("{name}\n")).collect(),
     })?;
     Ok(Ending::Complete)
 }

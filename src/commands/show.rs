@@ -55,6 +55,10 @@ fn describe(args: &Args) -> Result<String, Faults> {
         Kind::Accelerator => Ok(diagram::draw(&inputs::arch_from(path, &text)?)),
         Kind::Network => Ok(layers(&inputs::network_from(path, &text)?)),
         Kind::Mapping | Kind::Mappings => nests(path, &args.layers),
+        other @ (Kind::Plan | Kind::Technology) => Err(Faults::one(format!(
+            "{}: found {other:?}(…), which has no picture; an accelerator, a network or mappings are expected",
+            path.display()
+        ))),
     }
 }
 

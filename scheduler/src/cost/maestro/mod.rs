@@ -25,6 +25,7 @@ mod analyze;
 mod cases;
 mod cost;
 mod levels;
+mod profile;
 mod reuse;
 
 use cyclonest_arch::directives::{Layer, Var};
@@ -32,6 +33,7 @@ use cyclonest_arch::directives::{Layer, Var};
 pub use adapter::{MaestroModel, machine};
 pub use analyze::{Delays, Evaluation, TensorCosts};
 pub use cost::{Area, Power};
+pub use profile::{Link, Profile};
 
 /// The hardware, as far as MAESTRO knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
