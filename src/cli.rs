@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, check, compare, explore, list, plot, report, schedule, show, simulate, stream, validate};
+use crate::commands::{
+    bench, check, compare, explore, host, list, plot, report, schedule, show, simulate, stream, validate,
+};
 use crate::faults::Faults;
 
 /// Describe an accelerator, map a network onto it, simulate the schedule cycle by cycle with real data.
@@ -28,6 +30,7 @@ enum Command {
     Bench(bench::Args),
     Check(check::Args),
     Compare(compare::Args),
+    Host(host::Args),
     List(list::Args),
     Show(show::Args),
     Stream(stream::Args),
@@ -68,6 +71,7 @@ impl Command {
             Command::Bench(args) => bench::run(args),
             Command::Check(args) => check::run(args),
             Command::Compare(args) => compare::run(args),
+            Command::Host(args) => host::run(args),
             Command::List(args) => list::run(args),
             Command::Show(args) => show::run(args),
             Command::Stream(args) => stream::run(args),

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use cyclonest_arch::{Accelerator, Diagnostic, Mapping, Mappings};
 use cyclonest_scheduler::Scheduler;
+use cyclonest_validation::Csa;
 use cyclonest_workloads::Network;
 use cyclonest_workloads::import::onnx::{self, OnnxError};
 
@@ -151,8 +152,15 @@ pub(crate) fn arch_from(path: &Path, text: &str) -> Result<Accelerator, Faults> 
 
 /// The scheduler of that name.
 pub(crate) fn scheduler(name: &str) -> Result<Box<dyn Scheduler>, Faults> {
-    let known = || cyclonest_scheduler::names().collect::<Vec<_>>();
-    cyclonest_scheduler::by_name(name).ok_or_else(|| Faults::unknown("scheduler", name, &known()))
+    if name == Csa.name() {
+        return Ok(Box::new(Csa));
+    }
+    cyclonest_scheduler::by_name(name).ok_or_else(|| Faults::unknown("scheduler", name, &scheduler_names()))
+}
+
+/// Names of the schedulers: those of the scheduler crate, and `csa`, which needs the native code's analysis.
+pub(crate) fn scheduler_names() -> Vec<String> {
+    cyclonest_scheduler::names().chain([Csa.name().to_string()]).collect()
 }
 
 /// A network with what its description says of its origin and variant.

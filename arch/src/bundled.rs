@@ -12,11 +12,13 @@ macro_rules! machines {
 machines!(
     "eyeriss",
     "nvdla_like",
+    "power10",
     "shidiannao_like",
     "simba",
     "simba_4x",
     "simba_large",
     "simba_sram",
+    "skylake_x",
     "small3",
 );
 

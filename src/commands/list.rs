@@ -35,9 +35,12 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
     output::print(&match args.kind {
         Kind::Archs => archs()?,
         Kind::Networks => networks()?,
-        Kind::Schedulers => cyclonest_scheduler::names().map(|name| format!("{name}\n")).collect(),
         Kind::Plans => explore::names().map(|name| format!("{name}\n")).collect(),
         Kind::Technologies => Technology::names().map(|name| format!("{name}\n")).collect(),
+        Kind::Schedulers => inputs::scheduler_names()
+            .iter()
+            .map(|name| format!("{name}\n"))
+            .collect(),
     })?;
     Ok(Ending::Complete)
 }

@@ -9,6 +9,7 @@ use cyclonest_validation::reference::timing::{self, Measured};
 use cyclonest_validation::reference::{finn, maestro, samo, timeloop};
 
 use crate::cli::Ending;
+use crate::commands::native;
 use crate::faults::Faults;
 use crate::output;
 
@@ -24,6 +25,7 @@ enum Against {
     /// Records of other simulators and models.
     #[command(subcommand)]
     Reference(Reference),
+    Native(native::Args),
 }
 
 #[derive(Debug, Subcommand)]
@@ -71,7 +73,10 @@ enum Reference {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
-    let Against::Reference(reference) = &args.against;
+    let reference = match &args.against {
+        Against::Reference(reference) => reference,
+        Against::Native(args) => return native::run(args),
+    };
     let (text, failed) = match reference {
         Reference::Timing { files } => timing(files)?,
         Reference::Timeloop { files } => {

@@ -31,6 +31,7 @@ mod shape;
 
 pub use cache::Caches;
 pub use csa::{Analysis, Fill, MicroTile, Stationary, Tiling, csa};
+pub use cso::micro_tile;
 pub use error::Error;
 pub use isa::Isa;
 pub use layout::{BLOCK, Layout, from_blocked, to_blocked};

@@ -20,7 +20,8 @@ use crate::{
 };
 
 /// The micro-kernel's tile for an instruction set: 16×24 with AVX-512 as in the paper, less where there are fewer registers.
-pub(crate) fn micro_tile(isa: Isa) -> MicroTile {
+#[must_use]
+pub fn micro_tile(isa: Isa) -> MicroTile {
     match isa {
         Isa::Avx512 => MicroTile {
             windows: 16,
