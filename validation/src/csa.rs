@@ -287,7 +287,7 @@ mod tests {
                 ..Options::default()
             };
             let outcome = cyclonest_sim::simulate(&problem, &arch, &scheduled.mapping, options).expect("simulated");
-            assert_eq!(outcome.macs, problem.macs());
+            assert_eq!(outcome.counts.macs, problem.macs());
         }
     }
 

@@ -40,6 +40,10 @@ pub enum Kernel {
     SconvFill80,
     /// SConv with α = β = γ = 1.0.
     SconvFill100,
+    /// The direct family, whatever the rule says; NCHW.
+    Direct,
+    /// The pointwise family, whatever the rule says, on the layers that it knows; NCHW.
+    Pointwise,
 }
 
 impl Kernel {
@@ -54,13 +58,15 @@ impl Kernel {
         Kernel::OnednnReordered,
         Kernel::OnednnBlocked,
     ];
-    /// What shows the worth of SConv's parts.
-    pub const ABLATIONS: [Kernel; 5] = [
+    /// What shows the worth of SConv's parts, and of the rule that picks a family.
+    pub const ABLATIONS: [Kernel; 7] = [
         Kernel::SconvScalarPacking,
         Kernel::SconvInputStationary,
         Kernel::SconvWeightStationary,
         Kernel::SconvFill80,
         Kernel::SconvFill100,
+        Kernel::Direct,
+        Kernel::Pointwise,
     ];
 
     /// Its name in tables.
@@ -80,6 +86,8 @@ impl Kernel {
             Kernel::SconvWeightStationary => "sconv, WS",
             Kernel::SconvFill80 => "sconv, α=β=γ=0.8",
             Kernel::SconvFill100 => "sconv, α=β=γ=1.0",
+            Kernel::Direct => "direct",
+            Kernel::Pointwise => "pointwise",
         }
     }
 
@@ -96,6 +104,14 @@ impl Kernel {
             Kernel::BestBlocked => Options {
                 input: Layout::Nchw16c,
                 output: Layout::Nchw16c,
+                ..Options::default()
+            },
+            Kernel::Direct => Options {
+                family: Some(Family::Direct),
+                ..Options::default()
+            },
+            Kernel::Pointwise => Options {
+                family: Some(Family::Pointwise),
                 ..Options::default()
             },
             Kernel::SconvScalarPacking => Options {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use contender::{Kernel, Paths};
 pub use layers::NativeLayer;
-pub use predict::{Choice, Prediction, choices, kendall, predict};
+pub use predict::{Choice, Prediction, choices, predict};
 pub use report::{Comparison, Versus, amdahl, comparisons, human};
 pub use sample::{Gate, Sample, Spread};
 
@@ -117,7 +117,7 @@ impl Report {
             .layers
             .iter()
             .flat_map(|layer| layer.measured.iter().map(move |measured| (layer, measured)));
-        rows.filter(|(_, measured)| !(measured.error <= 1.0))
+        rows.filter(|(_, measured)| measured.error.is_nan() || measured.error > 1.0)
             .map(|(layer, measured)| (layer.layer.name.as_str(), measured.kernel, measured.error))
             .collect()
     }
@@ -210,6 +210,9 @@ fn measure_layer(layer: &NativeLayer, config: &Config, libraries: &Libraries, ga
     let mut running = Vec::new();
     let mut refused = Vec::new();
     for kernel in kernels {
+        if kernel == Kernel::Pointwise && !shape.is_pointwise() {
+            continue;
+        }
         match prepare(kernel, libraries, shape, &input, &weights) {
             Ok(contender) => running.push((kernel, contender)),
             Err(Absent::Library) => {}

@@ -216,41 +216,9 @@ pub fn choices(layer: &NativeLayer, arch: &Accelerator, gate: &Gate, samples: us
         .collect()
 }
 
-/// Kendall's τ-b of two rankings; `None` if one of them has no order at all.
-#[must_use]
-pub fn kendall(pairs: &[(f64, f64)]) -> Option<f64> {
-    let (mut agree, mut first, mut second) = (0.0, 0.0, 0.0);
-    for (i, a) in pairs.iter().enumerate() {
-        for b in &pairs[..i] {
-            let (x, y) = (sign(a.0 - b.0), sign(a.1 - b.1));
-            agree += x * y;
-            first += x * x;
-            second += y * y;
-        }
-    }
-    (first > 0.0 && second > 0.0).then(|| agree / f64::sqrt(first * second))
-}
-
-fn sign(x: f64) -> f64 {
-    if x > 0.0 {
-        1.0
-    } else if x < 0.0 {
-        -1.0
-    } else {
-        0.0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn kendall_of_agreement_reversal_and_ties() {
-        assert_eq!(kendall(&[(1.0, 2.0), (2.0, 3.0), (3.0, 9.0)]), Some(1.0));
-        assert_eq!(kendall(&[(1.0, 3.0), (2.0, 2.0), (3.0, 1.0)]), Some(-1.0));
-        assert_eq!(kendall(&[(1.0, 1.0), (1.0, 2.0)]), None);
-    }
 
     #[test]
     fn a_compute_bound_layer_is_predicted_near_its_bound() {

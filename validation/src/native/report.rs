@@ -5,7 +5,8 @@ use std::fmt::Write;
 use cyclonest_sconv::Stationary;
 use serde::{Deserialize, Serialize};
 
-use super::{Kernel, LayerReport, Prediction, Report, kendall, occurrences};
+use super::{Kernel, LayerReport, Prediction, Report, occurrences};
+use crate::compare::{Agreement, Interval, Pair};
 
 /// One of our kernels against one baseline.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -134,7 +135,13 @@ pub fn comparisons(report: &Report) -> Vec<Comparison> {
         rows.push(compare(report, ours, versus, "1×1", None, &narrow));
         rows.push(compare(report, ours, versus, "all", None, &all));
     }
-    rows.extend(Kernel::ABLATIONS.map(|kernel| compare(report, Kernel::Sconv, Versus::One(kernel), "all", None, &all)));
+    for kernel in Kernel::ABLATIONS {
+        let ours = match kernel {
+            Kernel::Direct | Kernel::Pointwise => Kernel::Best,
+            _ => Kernel::Sconv,
+        };
+        rows.push(compare(report, ours, Versus::One(kernel), "all", None, &all));
+    }
     rows.into_iter().flatten().collect()
 }
 
@@ -175,21 +182,8 @@ fn write_human(report: &Report, text: &mut String) -> std::fmt::Result {
     )?;
     writeln!(
         text,
-        "{:44} {:>3} {:28} {:>8} {:>5} {:>8} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5}  {}",
-        "layer",
-        "n",
-        "shape",
-        "sconv",
-        "%peak",
-        "best",
-        "%peak",
-        "±%",
-        "s×OB",
-        "×OB",
-        "×mm",
-        "×DNN",
-        "b×DNN",
-        "SConv tiling; best family"
+        "{:44} {:>3} {:28} {:>8} {:>5} {:>8} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5}  SConv tiling; best family",
+        "layer", "n", "shape", "sconv", "%peak", "best", "%peak", "±%", "s×OB", "×OB", "×mm", "×DNN", "b×DNN"
     )?;
     for layer in &report.layers {
         let shape = &layer.layer.shape;
@@ -239,8 +233,8 @@ fn write_human(report: &Report, text: &mut String) -> std::fmt::Result {
     writeln!(text, "\nbaseline time ÷ ours, over distinct layers weighted by count")?;
     writeln!(
         text,
-        "{:14} {:30} {:16} {:>8} {:>5} {:>8} {:>7} {:>7}  {:32} {}",
-        "ours", "against", "layers", "distinct", "count", "geomean", "total", "faster", "largest", "smallest"
+        "{:14} {:30} {:16} {:>8} {:>5} {:>8} {:>7} {:>7}  {:32} smallest",
+        "ours", "against", "layers", "distinct", "count", "geomean", "total", "faster", "largest"
     )?;
     for row in comparisons(report) {
         writeln!(
@@ -424,25 +418,26 @@ fn write_predictions(report: &Report, text: &mut String) -> std::fmt::Result {
             .map(|(layer, measured, p)| (error(value(p), *measured), layer.layer.name.as_str()))
             .collect();
         errors.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
-        let count = errors.len() as f64;
-        let mean = errors.iter().map(|e| e.0.abs()).sum::<f64>() / count;
-        let bias = errors.iter().map(|e| e.0).sum::<f64>() / count;
-        let tau = kendall(
-            &rows
-                .iter()
-                .map(|(_, measured, p)| (value(p), *measured))
-                .collect::<Vec<_>>(),
-        );
+        let bias = errors.iter().map(|e| e.0).sum::<f64>() / errors.len() as f64;
         let worst: Vec<String> = errors
             .iter()
             .take(3)
             .map(|(error, layer)| format!("{layer} {error:+.1} %"))
             .collect();
+        let pairs: Vec<Pair> = rows
+            .iter()
+            .map(|(_, measured, p)| Pair {
+                measured: *measured,
+                estimated: value(p),
+            })
+            .collect();
+        let agreement = Agreement::of(&pairs, true, 0);
         writeln!(
             text,
-            "{name}: mean absolute error {mean:.1} %, bias {bias:+.1} %, median {:.1} %, τ over layers {}; worst: {}",
-            errors[errors.len() / 2].0.abs(),
-            tau.map_or("-".to_string(), |tau| format!("{tau:.3}")),
+            "{name}: mean absolute error {} %, bias {bias:+.1} %, median {:.1} %, τ over layers {}; worst: {}",
+            interval(agreement.mean_error, 100.0, 1),
+            100.0 * agreement.median_error.unwrap_or(f64::NAN),
+            interval(agreement.kendall, 1.0, 3),
             worst.join(", ")
         )?;
     }
@@ -460,8 +455,15 @@ fn write_predictions(report: &Report, text: &mut String) -> std::fmt::Result {
             .filter(|choice| choice.layer == name)
             .map(|choice| (choice.simulated, choice.measured))
             .collect();
-        let tau = kendall(&pairs);
-        taus.extend(tau);
+        let ranked: Vec<Pair> = pairs
+            .iter()
+            .map(|pair| Pair {
+                measured: pair.1,
+                estimated: pair.0,
+            })
+            .collect();
+        let tau = Agreement::of(&ranked, true, 0).kendall;
+        taus.extend(tau.map(|tau| tau.value));
         let range = |value: fn(&(f64, f64)) -> f64| {
             let values = || pairs.iter().map(value);
             values().fold(0.0, f64::max) / values().fold(f64::MAX, f64::min)
@@ -472,7 +474,7 @@ fn write_predictions(report: &Report, text: &mut String) -> std::fmt::Result {
             pairs.len(),
             range(|pair| pair.1),
             range(|pair| pair.0),
-            tau.map_or("-".to_string(), |tau| format!("{tau:.3}"))
+            interval(tau, 1.0, 3)
         )?;
     }
     if !taus.is_empty() {
@@ -484,6 +486,18 @@ fn write_predictions(report: &Report, text: &mut String) -> std::fmt::Result {
         )?;
     }
     Ok(())
+}
+
+/// A statistic with its 95 % interval.
+fn interval(interval: Option<Interval>, scale: f64, digits: usize) -> String {
+    interval.map_or("-".to_string(), |Interval { value, low, high }| {
+        format!(
+            "{:.digits$} [{:.digits$}, {:.digits$}]",
+            scale * value,
+            scale * low,
+            scale * high
+        )
+    })
 }
 
 fn shape_text(shape: &cyclonest_sconv::ConvShape) -> String {

@@ -18,7 +18,7 @@ const DRIFT: f64 = 0.03;
 const WORK: f64 = 1e-3;
 
 /// What a core can do, and the check that it still does.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
     /// Instructions of the loop.
     pub isa: Isa,
