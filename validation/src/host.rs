@@ -43,11 +43,12 @@ impl Host {
         let gate = Gate::calibrate();
         let caches = Caches::host();
         let sizes = [Some(caches.l1), Some(caches.l2), Some(caches.l3), None];
-        // In L1, L2 and L3: half of the level. In memory: four times the last cache, within reason.
+        // In L1 and L2: half of the level. In L3: a quarter, but no more than eight times L2, because other cores share
+        // it. In memory: four times L3, within reason.
         let spans = [
             caches.l1 / 2,
             caches.l2 / 2,
-            caches.l3 / 2,
+            (caches.l3 / 4).min(8 * caches.l2),
             (caches.l3 * 4).clamp(64 << 20, 512 << 20),
         ];
         let memories = [0, 1, 2, 3].map(|level| {
@@ -74,18 +75,15 @@ impl Host {
         let units = (self.gate.peak / isa.lanes() as f64).round().max(1.0) as u64;
         let mut levels = Vec::new();
         let mut sources = BTreeMap::new();
-        let mut measured = |path: String, what: &str| {
-            sources.insert(path, Source::Cited(format!("`cyclonest host`: {what}")));
-        };
-        measured("clock".into(), "chain of dependent multiplications");
-        measured("words".into(), "fp32");
-        measured(
-            "compute".into(),
-            "FMA loop on independent registers; the depth is the usual latency of an FMA",
-        );
-        measured(
-            "Reg".into(),
-            "the tile of SConv's micro-kernel for these instructions; reads and writes are free",
+        let cited = |what: &str| Source::Cited(format!("`cyclonest host`: {what}"));
+        let assumed = |why: &str| Source::Assumed(why.to_string());
+        sources.insert("clock".to_string(), cited("a chain of dependent multiplications"));
+        sources.insert("words".to_string(), cited("fp32"));
+        sources.insert("compute".to_string(), cited("an FMA loop on independent registers"));
+        sources.insert("compute.depth".to_string(), assumed("the usual latency of an FMA"));
+        sources.insert(
+            "Reg".to_string(),
+            cited("the tile of SConv's micro-kernel for these instructions"),
         );
         let names = ["L1", "L2", "L3", "Memory"];
         for index in (0..4).rev() {
@@ -96,17 +94,25 @@ impl Host {
             } else {
                 self.memories[index - 1].latency
             };
-            measured(
-                name.into(),
-                "loops that read, write and chase pointers in half of the level (of memory: four times L3)",
-            );
-            measured(format!("{name}.size"), "as the operating system reports it");
-            measured(
-                format!("{name}.below"),
-                "no limit of its own: the ports are the measured limit",
-            );
-            let innermost = index == 0;
-            levels.push(cpu_level(name, memory, memory.latency - inner, innermost));
+            for (part, source) in [
+                (
+                    "",
+                    cited("loops that read, write and chase pointers in a part of it (memory: in four times L3)"),
+                ),
+                (".size", cited("as the operating system reports it")),
+                (
+                    ".fifo",
+                    assumed("half of a cache: the next tile replaces lines that are no longer used, one by one"),
+                ),
+                (
+                    ".below",
+                    assumed("no limit of its own: the ports are the measured limit"),
+                ),
+                (".energy", assumed("none: only cycles are of interest")),
+            ] {
+                sources.insert(format!("{name}{part}"), source);
+            }
+            levels.push(cpu_level(name, memory, memory.latency - inner));
         }
         levels.push(registers(micro.windows as u64, (micro.windows * micro.filters) as u64));
         let lanes = match isa {
@@ -141,14 +147,11 @@ fn free() -> Channels {
     })
 }
 
-fn cpu_level(name: &str, memory: &Memory, latency: f64, innermost: bool) -> Level {
+fn cpu_level(name: &str, memory: &Memory, latency: f64) -> Level {
     let bits = |bytes: f64| Width::Bits((bytes * 8.0).round().max(1.0) as u64);
-    // The next input tile streams into L1 while one is in use; everything else is in place once.
-    let slots = if innermost {
-        BTreeMap::from([(Tensor::Inputs, 2)])
-    } else {
-        BTreeMap::new()
-    };
+    // A cache takes the next tile line by line, in place of lines that are no longer used: half of it may hold what is to
+    // come. No tile is there twice.
+    let fifo = memory.size.map_or(0, |bytes| bytes as u64 / 8);
     Level {
         name: name.into(),
         mesh: (1, 1),
@@ -158,9 +161,9 @@ fn cpu_level(name: &str, memory: &Memory, latency: f64, innermost: bool) -> Leve
             size: memory
                 .size
                 .map_or(Capacity::Unbounded, |bytes| Capacity::Bytes(bytes as u64)),
-            slots,
+            slots: BTreeMap::new(),
             halo: TensorSet::EMPTY,
-            fifo: 0,
+            fifo,
             ports: Ports::ReadWrite {
                 read: bits(memory.read),
                 write: bits(memory.write),

@@ -5,7 +5,7 @@
 
 use std::{hint::black_box, time::Duration};
 
-use crate::Isa;
+use crate::{Isa, scratch::Aligned};
 
 /// Time that the calling thread has run on a CPU, from some start. Wall-clock time on systems other than Unix.
 #[must_use]
@@ -139,11 +139,14 @@ unsafe fn fma_256(rounds: u64) {
 /// Bytes per second of reading a buffer of `bytes` again and again, `passes` times.
 #[must_use]
 pub fn read_rate(bytes: usize, passes: usize) -> f64 {
-    let buffer = vec![1.0f32; (bytes / 4).max(256).next_multiple_of(256)];
-    read(&buffer);
+    let mut buffer = Aligned::zeroed((bytes / 4).max(256).next_multiple_of(256));
+    let buffer = buffer.as_mut_slice();
+    // Written once, so that every page is there.
+    write(buffer, 1.0);
+    read(buffer);
     let started = thread_time();
     for _ in 0..passes {
-        read(black_box(&buffer));
+        read(black_box(buffer));
     }
     (passes * buffer.len() * 4) as f64 / (thread_time() - started).as_secs_f64()
 }
@@ -187,13 +190,40 @@ unsafe fn read_512(buffer: &[f32]) {
 /// Bytes per second of overwriting a buffer of `bytes` again and again, `passes` times.
 #[must_use]
 pub fn write_rate(bytes: usize, passes: usize) -> f64 {
-    let mut buffer = vec![1.0f32; (bytes / 4).max(256).next_multiple_of(256)];
+    let mut buffer = Aligned::zeroed((bytes / 4).max(256).next_multiple_of(256));
+    let buffer = buffer.as_mut_slice();
+    write(buffer, 1.0);
     let started = thread_time();
     for pass in 0..passes {
-        black_box(&mut buffer[..]).fill(pass as f32);
+        write(black_box(buffer), pass as f32);
     }
-    black_box(&buffer);
+    black_box(&*buffer);
     (passes * buffer.len() * 4) as f64 / (thread_time() - started).as_secs_f64()
+}
+
+fn write(buffer: &mut [f32], value: f32) {
+    #[cfg(target_arch = "x86_64")]
+    if Isa::Avx512.available() {
+        // SAFETY: the CPU has AVX-512.
+        unsafe { write_512(buffer, value) };
+        return;
+    }
+    buffer.fill(value);
+}
+
+/// # Safety
+/// The CPU has AVX-512F.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn write_512(buffer: &mut [f32], value: f32) {
+    use std::arch::x86_64::*;
+    let value = _mm512_set1_ps(value);
+    for chunk in buffer.chunks_exact_mut(128) {
+        for i in 0..8 {
+            // SAFETY: the chunk has 8 vectors of 16.
+            unsafe { _mm512_storeu_ps(chunk.as_mut_ptr().add(i * 16), value) };
+        }
+    }
 }
 
 /// Seconds from a load to the next that needs its result, in a buffer of `bytes` visited line by line in random order.
