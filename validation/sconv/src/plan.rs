@@ -85,19 +85,22 @@ impl Default for Options {
 /// 1. without AVX-512: [`Family::Sconv`];
 /// 2. a blocked layout: [`Family::Direct`], the only one that knows it;
 /// 3. groups with fewer than 8 filters each: [`Family::Sconv`] (fewer than half of the lanes would have a filter);
-/// 4. 1×1 with stride 1: [`Family::Pointwise`] if windows fill the last of their 16 lanes at least as well as filters do,
-///    that is windows/⌈windows⌉₁₆ ≥ filters/⌈filters⌉₁₆ − 1/8 (the transposition that is saved weighs about an eighth);
+/// 4. 1×1 with stride 1: [`Family::Pointwise`] if 0.9 · windows/⌈windows⌉₁₆ > filters/⌈filters⌉₁₆ · C/(C + 15): which of
+///    the two has the better filled lanes, where the transposition of [`Family::Direct`] takes the time of 15 channels
+///    and the kernel of [`Family::Pointwise`] is a tenth slower otherwise (both measured once, on a Zen 4 core);
 /// 5. else [`Family::Direct`].
 #[must_use]
 pub fn choose(shape: &ConvShape, isa: Isa, input: Layout, output: Layout) -> Family {
     let filled = |n: usize| n as f64 / n.next_multiple_of(16) as f64;
+    let channels = shape.group_channels() as f64;
+    let transposed = channels / (channels + 15.0);
     if isa < Isa::Avx512 {
         Family::Sconv
     } else if input != Layout::Nchw || output != Layout::Nchw {
         Family::Direct
     } else if shape.groups > 1 && shape.group_filters() < 8 {
         Family::Sconv
-    } else if shape.is_pointwise() && filled(shape.windows()) >= filled(shape.group_filters()) - 0.125 {
+    } else if shape.is_pointwise() && 0.9 * filled(shape.windows()) > filled(shape.group_filters()) * transposed {
         Family::Pointwise
     } else {
         Family::Direct
