@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    bench, check, compare, explore, host, list, plot, report, schedule, show, simulate, stream, validate,
+    bench, calibrate, check, compare, explore, host, list, plot, report, schedule, show, simulate, stream, validate,
 };
 use crate::faults::Faults;
 
@@ -28,6 +28,7 @@ enum Command {
     Report(report::Args),
     Schedule(schedule::Args),
     Bench(bench::Args),
+    Calibrate(calibrate::Args),
     Check(check::Args),
     Compare(compare::Args),
     Host(host::Args),
@@ -69,6 +70,7 @@ impl Command {
             Command::Report(args) => report::run(args),
             Command::Schedule(args) => schedule::run(args),
             Command::Bench(args) => bench::run(args),
+            Command::Calibrate(args) => calibrate::run(args),
             Command::Check(args) => check::run(args),
             Command::Compare(args) => compare::run(args),
             Command::Host(args) => host::run(args),

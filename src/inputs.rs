@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cyclonest_arch::{Accelerator, Diagnostic, Mapping, Mappings};
-use cyclonest_scheduler::Scheduler;
+use cyclonest_scheduler::{Scheduler, Weights};
 use cyclonest_validation::Csa;
 use cyclonest_workloads::Network;
 use cyclonest_workloads::import::onnx::{self, OnnxError};
@@ -161,6 +161,34 @@ pub(crate) fn scheduler(name: &str) -> Result<Box<dyn Scheduler>, Faults> {
 /// Names of the schedulers: those of the scheduler crate, and `csa`, which needs the native code's analysis.
 pub(crate) fn scheduler_names() -> Vec<String> {
     cyclonest_scheduler::names().chain([Csa.name().to_string()]).collect()
+}
+
+/// The scheduler of that name, with the weights in a file if it is one that takes weights.
+pub(crate) fn scheduler_with(name: &str, weights: Option<&Weights>) -> Result<Box<dyn Scheduler>, Faults> {
+    match weights.and_then(|weights| cyclonest_scheduler::with_weights(name, weights)) {
+        Some(scheduler) => Ok(scheduler),
+        None => scheduler(name),
+    }
+}
+
+/// The weights in a file, which must be some for `arch` and for one of the `schedulers`.
+pub(crate) fn weights(path: &Path, arch: &Accelerator, schedulers: &[&str]) -> Result<Weights, Faults> {
+    let text = read(path)?;
+    let weights = Weights::from_ron(&text).map_err(|fault| placed(path, &text, &[fault]))?;
+    let mut faults = weights.check(arch);
+    if schedulers
+        .iter()
+        .all(|name| cyclonest_scheduler::with_weights(name, &weights).is_none())
+    {
+        faults.push("weights are for the schedulers milp and anneal:milp".into());
+    }
+    match faults.is_empty() {
+        true => Ok(weights),
+        false => Err(faults
+            .into_iter()
+            .map(|fault| format!("{}: {fault}", path.display()))
+            .collect()),
+    }
 }
 
 /// A network with what its description says of its origin and variant.

@@ -3,10 +3,10 @@
 use std::num::NonZeroU64;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use cyclonest_arch::{Accelerator, Mapping};
-use cyclonest_scheduler::cost::{self, CostError, CostModel, Estimate};
+use cyclonest_arch::Accelerator;
+use cyclonest_scheduler::cost::{self, CostModel};
 use cyclonest_scheduler::{Objective, Request};
-use cyclonest_sim::Options;
+use cyclonest_validation::oracle::Simulated;
 use cyclonest_workloads::Problem;
 
 /// How candidates are judged.
@@ -18,6 +18,9 @@ pub(crate) struct SearchArgs {
     /// Who judges candidates; without it, schedulers that search ask `exact:quick`.
     #[arg(long, value_enum)]
     oracle: Option<Oracle>,
+    /// Who decides at the end between the best candidates of different parts of a search.
+    #[arg(long, value_enum, default_value_t = Referee::Sim)]
+    referee: Referee,
     /// Evaluations of the oracle per layer [default: the scheduler's own]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64))]
     budget: Option<u64>,
@@ -49,6 +52,17 @@ enum Oracle {
     Sim,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Referee {
+    /// The simulator: a dozen simulations per layer.
+    Sim,
+    /// The oracle.
+    None,
+}
+
+/// The referee of every command that does not choose one.
+pub(crate) const REFEREE: Option<&dyn CostModel> = Some(&Simulated);
+
 impl SearchArgs {
     /// The request for one layer.
     pub(crate) fn request<'a>(&self, problem: &'a Problem, arch: &'a Accelerator) -> Request<'a> {
@@ -64,6 +78,10 @@ impl SearchArgs {
             oracle,
             budget: self.budget,
             seed: self.seed,
+            referee: match (self.referee, self.oracle) {
+                (Referee::None, _) | (_, Some(Oracle::Sim)) => None,
+                (Referee::Sim, _) => REFEREE,
+            },
             ..Request::new(problem, arch)
         }
     }
@@ -77,6 +95,14 @@ impl SearchArgs {
         }
     }
 
+    /// Who has the last word on a mapping, by name.
+    pub(crate) fn judge(&self) -> &'static str {
+        match self.referee {
+            Referee::Sim => "sim",
+            Referee::None => self.oracle(),
+        }
+    }
+
     /// The oracle by name.
     pub(crate) fn oracle(&self) -> &'static str {
         match self.oracle {
@@ -85,27 +111,6 @@ impl SearchArgs {
             Some(Oracle::Timeloop) => "timeloop",
             Some(Oracle::Sim) => "sim",
         }
-    }
-}
-
-/// The simulator as a cost model.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Simulated;
-
-impl CostModel for Simulated {
-    fn name(&self) -> &str {
-        "sim"
-    }
-
-    fn evaluate(&self, problem: &Problem, arch: &Accelerator, mapping: &Mapping) -> Result<Estimate, CostError> {
-        let outcome = cyclonest_sim::simulate(problem, arch, mapping, Options::default())
-            .map_err(|error| CostError::Invalid(error.to_string()))?;
-        Ok(Estimate {
-            cycles: outcome.cycles as f64,
-            energy_pj: outcome.counts.energy_pj(arch),
-            counts: Some(outcome.counts),
-            parts: Vec::new(),
-        })
     }
 }
 
@@ -146,17 +151,5 @@ mod tests {
         let before = cpu_seconds();
         let sum: u64 = (0..3_000_000_u64).map(|i| std::hint::black_box(i) % 7).sum();
         assert!(sum > 0 && cpu_seconds() >= before);
-    }
-
-    #[test]
-    fn the_simulator_is_a_cost_model() {
-        let arch = cyclonest_arch::bundled::load("small3").expect("bundled");
-        let problem = Problem::new(cyclonest_workloads::DimMap([1, 1, 4, 4, 4, 4, 1, 1]));
-        let greedy = cyclonest_scheduler::by_name("greedy").expect("greedy");
-        let mapping = greedy.schedule(&Request::new(&problem, &arch)).expect("mapped").mapping;
-        let estimate = Simulated.evaluate(&problem, &arch, &mapping).expect("simulated");
-        let outcome = cyclonest_sim::simulate(&problem, &arch, &mapping, Options::default()).expect("simulated");
-        assert_eq!(estimate.cycles, outcome.cycles as f64);
-        assert_eq!(estimate.energy_pj, outcome.counts.energy_pj(&arch));
     }
 }

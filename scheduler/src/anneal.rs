@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::judge::Judge;
 use crate::moves::{apply, moves};
 use crate::space::{Point, Space};
-use crate::{Greedy, Milp, Request, ScheduleError, Scheduled, Scheduler, random};
+use crate::{Greedy, Milp, Request, ScheduleError, Scheduled, Scheduler, Weights, random};
 
 /// Evaluations, if the request names no budget.
 const BUDGET: u64 = 10_000;
@@ -38,8 +38,8 @@ enum Cooling {
 pub struct Anneal {
     name: &'static str,
     cooling: Cooling,
-    /// Start from `milp`.
-    milp: bool,
+    /// Starts from what this finds.
+    milp: Option<Milp>,
 }
 
 impl Default for Anneal {
@@ -47,7 +47,7 @@ impl Default for Anneal {
         Anneal {
             name: "anneal",
             cooling: Cooling::Geometric,
-            milp: false,
+            milp: None,
         }
     }
 }
@@ -59,7 +59,7 @@ impl Anneal {
         Anneal {
             name: "anneal:linear",
             cooling: Cooling::Linear,
-            milp: false,
+            milp: None,
         }
     }
 
@@ -68,8 +68,17 @@ impl Anneal {
     pub fn from_milp() -> Self {
         Anneal {
             name: "anneal:milp",
-            milp: true,
+            milp: Some(Milp::default()),
             ..Self::default()
+        }
+    }
+
+    /// `anneal:milp` with other weights in the program.
+    #[must_use]
+    pub fn from_milp_with(weights: Weights) -> Self {
+        Anneal {
+            milp: Some(Milp::with(weights)),
+            ..Self::from_milp()
         }
     }
 
@@ -79,9 +88,10 @@ impl Anneal {
         request: &Request<'_>,
         space: &Space<'_>,
     ) -> Result<(Option<Point>, Option<Scheduled>), ScheduleError> {
-        if self.milp {
-            let found = Milp::default().schedule(&Request {
+        if let Some(milp) = &self.milp {
+            let found = milp.schedule(&Request {
                 budget: None,
+                referee: None,
                 ..*request
             })?;
             return Ok((Some(space.point(&found.mapping)), Some(found)));
@@ -104,7 +114,7 @@ impl Anneal {
     ) -> Judge<'a> {
         let mut rng = ChaCha8Rng::seed_from_u64(request.seed);
         rng.set_stream(index);
-        let mut judge = Judge::new(request);
+        let mut judge = Judge::leaning(request);
         let Some((mut score, mut point)) = self.first(space, &mut judge, start, &mut rng, budget) else {
             return judge;
         };
@@ -175,17 +185,19 @@ impl Scheduler for Anneal {
     fn schedule(&self, request: &Request<'_>) -> Result<Scheduled, ScheduleError> {
         let space = Space::new(request.problem, request.arch);
         let (start, found) = self.start(request, &space)?;
-        let budget = request.budget.unwrap_or(BUDGET);
+        let budget = request.budget.unwrap_or(BUDGET).saturating_sub(1);
         let restarts = RESTARTS.min(budget.max(1));
         let indices: Vec<u64> = (0..restarts).collect();
         let judges = crate::parallel::map(&indices, request.threads, |&index| {
             let own = budget / restarts + u64::from(index < budget % restarts);
-            let start = start.as_ref().filter(|_| self.milp || index == 0);
+            let start = start.as_ref().filter(|_| self.milp.is_some() || index == 0);
             self.restart(request, &space, start, index, own)
         });
-        let mut all = Judge::new(request);
+        let mut all = Judge::leaning(request);
         if let Some(found) = &found {
-            all.score(&found.mapping);
+            all.pin(&found.mapping);
+        } else if let Some(start) = start.as_ref().filter(|start| space.fits(start)) {
+            all.pin(&space.mapping(start));
         }
         judges.into_iter().for_each(|judge| all.append(judge));
         let mut scheduled = all.finish()?;

@@ -82,6 +82,7 @@ pub(crate) fn iterate(space: &Space<'_>, judge: &mut Judge<'_>, starts: &[Point]
     };
     for (index, start) in starts.iter().enumerate() {
         let mut point = start.clone();
+        judge.new_niche();
         let until = before + share * (index as u64 + 1);
         descend(space, judge, &mut point, until.min(evaluations), seed, |_| true);
         if judge.evaluations < evaluations && space.fits(&point) {
@@ -106,6 +107,7 @@ pub(crate) fn iterate(space: &Space<'_>, judge: &mut Judge<'_>, starts: &[Point]
             continue;
         }
         idle = 0;
+        judge.new_niche();
         let round = rng.random();
         descend(space, judge, &mut point, evaluations, round, |_| true);
         if judge.evaluations < evaluations {

@@ -2,11 +2,12 @@
 //!
 //! The space: every placement of the prime factors of the bounds on the temporal loops of all levels and the axes of
 //! all meshes; at every level outside the PE level with several loops, the six orders of the classes {N, P, Q}, {K} and
-//! {C, R, S}, G outermost, and inside it the order with reductions innermost; every level keeps all that it holds.
+//! {C, R, S}, G outermost, and inside it the order with reductions innermost; every level keeps all that it holds, or,
+//! with `exhaustive:bypass`, every part of it.
 //! Placements are counted first: a layer with more than [`MOST`] is refused. With a budget, the search ends there and
 //! proves nothing.
 
-use cyclonest_workloads::{Dim, DimMap};
+use cyclonest_workloads::{Dim, DimMap, TensorSet};
 
 use crate::judge::Judge;
 use crate::milp::{CLASSES, innermost};
@@ -17,8 +18,18 @@ use crate::{Proof, Request, ScheduleError, Scheduled, Scheduler};
 pub const MOST: u128 = 20_000_000;
 
 /// The scheduler.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Exhaustive;
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Exhaustive {
+    bypass: bool,
+}
+
+impl Exhaustive {
+    /// `exhaustive:bypass`: tensors may bypass levels too.
+    #[must_use]
+    pub fn with_bypass() -> Self {
+        Exhaustive { bypass: true }
+    }
+}
 
 struct Search<'a, 'b> {
     space: &'b Space<'a>,
@@ -29,12 +40,13 @@ struct Search<'a, 'b> {
 
 impl Scheduler for Exhaustive {
     fn name(&self) -> &str {
-        "exhaustive"
+        if self.bypass { "exhaustive:bypass" } else { "exhaustive" }
     }
 
     fn schedule(&self, request: &Request<'_>) -> Result<Scheduled, ScheduleError> {
         let space = Space::new(request.problem, request.arch);
-        let placements = placements(&space);
+        let kept = self.keeps(&space);
+        let placements = placements(&space).saturating_mul(kept.len() as u128);
         if placements > MOST && request.budget.is_none() {
             return Err(ScheduleError::NotFound(format!(
                 "{placements} placements of the factors are too many to enumerate; {MOST} are the most (or give a budget)"
@@ -48,7 +60,10 @@ impl Scheduler for Exhaustive {
         };
         let mut point = space.origin();
         point.trips[0] = DimMap::ones();
-        search.dimension(0, &mut point);
+        for keeps in kept {
+            point.keeps = keeps;
+            search.dimension(0, &mut point);
+        }
         let complete = search.complete;
         let mut scheduled = search.judge.finish()?;
         let score = scheduled.convergence.last().map_or(f64::INFINITY, |last| last.1);
@@ -59,6 +74,27 @@ impl Scheduler for Exhaustive {
             nodes: scheduled.valid,
         });
         Ok(scheduled)
+    }
+}
+
+impl Exhaustive {
+    /// What the levels keep, in every way to go through.
+    fn keeps(&self, space: &Space<'_>) -> Vec<Vec<TensorSet>> {
+        let mut all = vec![space.holds.clone()];
+        if !self.bypass {
+            return all;
+        }
+        for level in 1..space.holds.len() {
+            for tensor in space.holds[level].iter() {
+                let without = all.iter().map(|keeps| {
+                    let mut keeps = keeps.clone();
+                    keeps[level].remove(tensor);
+                    keeps
+                });
+                all.extend(without.collect::<Vec<_>>());
+            }
+        }
+        all
     }
 }
 

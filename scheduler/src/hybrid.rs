@@ -63,6 +63,7 @@ impl Hybrid {
                 judge.tried += 1;
                 continue;
             }
+            judge.new_niche();
             for permuted in permutations(space, &point) {
                 judge.tried += 1;
                 if !space.fits(&permuted) {

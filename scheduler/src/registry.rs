@@ -2,7 +2,7 @@
 
 use cyclonest_arch::directives::Style;
 
-use crate::{Anneal, Dataflow, Exhaustive, External, Greedy, Hybrid, Milp, Random, RandomNaive, Scheduler};
+use crate::{Anneal, Dataflow, Exhaustive, External, Greedy, Hybrid, Milp, Random, RandomNaive, Scheduler, Weights};
 
 /// The scheduler called `name`, as `--scheduler` takes it: one of [`names`], `hybrid:N` or `external:CMD`.
 #[must_use]
@@ -16,6 +16,16 @@ pub fn by_name(name: &str) -> Option<Box<dyn Scheduler>> {
         return Some(Box::new(Hybrid::new(victory)));
     }
     all().into_iter().find(|scheduler| scheduler.name() == name)
+}
+
+/// The scheduler called `name` with other weights in its program; `None` if it has no program with weights to choose.
+#[must_use]
+pub fn with_weights(name: &str, weights: &Weights) -> Option<Box<dyn Scheduler>> {
+    match name {
+        "milp" => Some(Box::new(Milp::with(weights.clone()))),
+        "anneal:milp" => Some(Box::new(Anneal::from_milp_with(weights.clone()))),
+        _ => None,
+    }
 }
 
 /// Names of all schedulers that are complete as they stand.
@@ -34,7 +44,8 @@ fn all() -> Vec<Box<dyn Scheduler>> {
         Box::new(Random),
         Box::new(RandomNaive),
         Box::new(Hybrid::default()),
-        Box::new(Exhaustive),
+        Box::new(Exhaustive::default()),
+        Box::new(Exhaustive::with_bypass()),
     ];
     all.extend(Style::ALL.map(|style| Box::new(Dataflow::new(style)) as Box<dyn Scheduler>));
     all

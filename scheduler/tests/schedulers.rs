@@ -98,6 +98,8 @@ fn nothing_beats_exhaustive_among_perfect_factors_and_searches_come_near_it() {
         assert!(score(&run("random:naive", &request).unwrap()) >= best);
         let anneal = score(&run("anneal", &request).unwrap());
         assert!(anneal <= best * 1.02, "{objective:?}: {anneal} against {best}");
+        let bypassing = run("exhaustive:bypass", &request).unwrap();
+        assert!(score(&bypassing) <= best && bypassing.valid > all.valid);
         let milp = score(&run("milp", &request).unwrap());
         assert!(milp <= best * 1.05, "{objective:?}: {milp} against {best}");
     }

@@ -1,6 +1,7 @@
 //! One file per subcommand.
 
 pub(crate) mod bench;
+pub(crate) mod calibrate;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod explore;

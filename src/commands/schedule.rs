@@ -42,6 +42,9 @@ pub(crate) struct Args {
     /// A scheduler (`cyclonest list schedulers`), `hybrid:N`, or `external:CMD`.
     #[arg(long, value_name = "NAME")]
     scheduler: String,
+    /// Weights of the program of `milp` (`cyclonest calibrate`).
+    #[arg(long, value_name = "FILE")]
+    weights: Option<PathBuf>,
     #[command(flatten)]
     search: SearchArgs,
     /// Layers that are mapped at the same time [default: all cores]
@@ -72,6 +75,10 @@ struct Row {
     count: u64,
     /// No mapping takes fewer cycles.
     lower_bound: u64,
+    /// By the simulator, if it decided.
+    cycles: Option<f64>,
+    energy_pj: Option<f64>,
+    /// By the oracle.
     estimated_cycles: Option<f64>,
     estimated_energy_pj: Option<f64>,
     utilisation_log2: Option<f64>,
@@ -96,6 +103,8 @@ struct Report {
     scheduler: String,
     objective: cyclonest_scheduler::Objective,
     oracle: &'static str,
+    /// Who decided between the best candidates.
+    judge: &'static str,
     seed: u64,
     layers: Vec<Row>,
 }
@@ -105,7 +114,11 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
     let mut faults = None;
     let arch = Faults::collect(&mut faults, inputs::arch(&args.arch));
     let network = Faults::collect(&mut faults, inputs::network(&args.network, args.input_shape.as_ref()));
-    let scheduler = Faults::collect(&mut faults, inputs::scheduler(&args.scheduler));
+    let weights = arch.as_ref().zip(args.weights.as_deref());
+    let weights = weights
+        .map(|(arch, path)| Faults::collect(&mut faults, inputs::weights(path, arch, &[args.scheduler.as_str()])));
+    let weights = weights.flatten();
+    let scheduler = Faults::collect(&mut faults, inputs::scheduler_with(&args.scheduler, weights.as_ref()));
     let layers = network.as_ref().and_then(|described| {
         let all = described.network.distinct();
         Faults::collect(&mut faults, simulate::select(&args.layers, &described.network, &all))
@@ -142,11 +155,12 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         scheduler: scheduler.name().to_string(),
         objective: args.search.objective(),
         oracle: args.search.oracle(),
+        judge: args.search.judge(),
         seed: args.search.seed,
         layers: layers
             .iter()
             .zip(results)
-            .map(|(layer, result)| row(layer, &arch, result.map_err(|error| error.to_string())))
+            .map(|(layer, result)| row(layer, &arch, &args.search, result.map_err(|error| error.to_string())))
             .collect(),
     };
     let text = match args.format {
@@ -162,11 +176,13 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
     Ok(if complete { Ending::Complete } else { Ending::Incomplete })
 }
 
-fn row(layer: &DistinctLayer, arch: &Accelerator, result: Result<Scheduled, String>) -> Row {
+fn row(layer: &DistinctLayer, arch: &Accelerator, search: &SearchArgs, result: Result<Scheduled, String>) -> Row {
     let mut row = Row {
         layer: layer.name.clone(),
         count: layer.count,
         lower_bound: lower_bound(&layer.problem, arch),
+        cycles: None,
+        energy_pj: None,
         estimated_cycles: None,
         estimated_energy_pj: None,
         utilisation_log2: None,
@@ -186,6 +202,12 @@ fn row(layer: &DistinctLayer, arch: &Accelerator, result: Result<Scheduled, Stri
             row.utilisation_log2 = Some(terms.utilisation);
             row.compute_log2 = Some(terms.compute);
             row.traffic_log2 = Some(terms.traffic);
+            let judged = scheduled.refereed.clone().or_else(|| {
+                let referee = search.request(&layer.problem, arch).referee?;
+                referee.evaluate(&layer.problem, arch, &scheduled.mapping).ok()
+            });
+            row.cycles = judged.as_ref().map(|e| e.cycles);
+            row.energy_pj = judged.as_ref().map(|e| e.energy_pj);
             row.estimated_cycles = scheduled.estimate.as_ref().map(|e| e.cycles);
             row.estimated_energy_pj = scheduled.estimate.as_ref().map(|e| e.energy_pj);
             (row.tried, row.valid, row.evaluations) = (scheduled.tried, scheduled.valid, scheduled.evaluations);
@@ -234,14 +256,14 @@ impl Report {
         let dash = || "–".to_string();
         let decimal = |value: Option<f64>| value.map_or_else(dash, |v| format!("{v:.1}"));
         for row in &self.layers {
-            let cycles = row.estimated_cycles;
+            let cycles = row.cycles.or(row.estimated_cycles);
             table.add_row([
                 row.layer.clone(),
                 row.count.to_string(),
                 thousands(row.lower_bound),
                 cycles.map_or_else(dash, |c| thousands(c.round() as u64)),
                 cycles.map_or_else(dash, |c| format!("{:.2}", c / row.lower_bound as f64)),
-                decimal(row.estimated_energy_pj.map(|e| e * 1e-6)),
+                decimal(row.energy_pj.or(row.estimated_energy_pj).map(|e| e * 1e-6)),
                 decimal(row.utilisation_log2),
                 decimal(row.compute_log2),
                 decimal(row.traffic_log2),
@@ -258,11 +280,11 @@ impl Report {
             column.set_cell_alignment(CellAlignment::Right);
         }
         let mut out = format!(
-            "{} on {}, mapped by {}; cycles and energy as estimated by {}\n{}",
+            "{} on {}, mapped by {}; cycles and energy by {}\n{}",
             self.network,
             self.arch,
             self.scheduler,
-            self.oracle,
+            self.judge,
             render(&table)
         );
         for row in &self.layers {
@@ -281,6 +303,8 @@ impl Report {
                 "layer",
                 "count",
                 "lower_bound",
+                "cycles",
+                "energy_pJ",
                 "estimated_cycles",
                 "estimated_energy_pJ",
                 "utilisation_log2",
@@ -300,6 +324,8 @@ impl Report {
                     row.layer.clone(),
                     row.count.to_string(),
                     row.lower_bound.to_string(),
+                    text(row.cycles),
+                    text(row.energy_pj),
                     text(row.estimated_cycles),
                     text(row.estimated_energy_pj),
                     text(row.utilisation_log2),

@@ -18,6 +18,7 @@ use crate::inputs::{self, Described, InputShape};
 use crate::output::{Destination, Streaming};
 use crate::parallel;
 use crate::report::{Failed, LayerReport, Report, Subject};
+use crate::search::REFEREE;
 use crate::trace;
 
 /// Map every distinct layer of a network onto an accelerator and simulate it cycle by cycle.
@@ -44,6 +45,9 @@ pub(crate) struct Args {
     /// Maps the layers (`cyclonest list schedulers`) [default: greedy]
     #[arg(long, value_name = "NAME")]
     scheduler: Option<String>,
+    /// Weights of the program of `milp` (`cyclonest calibrate`).
+    #[arg(long, value_name = "FILE")]
+    weights: Option<PathBuf>,
     /// Move integers through the buffers and compare the result with a direct convolution.
     #[arg(long)]
     check_values: bool,
@@ -178,7 +182,10 @@ impl Plan {
         let name = args.scheduler.as_deref().unwrap_or(DEFAULT_SCHEDULER);
         let arch = Faults::collect(&mut faults, inputs::arch(&args.arch));
         let network = Faults::collect(&mut faults, scaled_network(args));
-        let scheduler = Faults::collect(&mut faults, inputs::scheduler(name));
+        let weights = arch.as_ref().zip(args.weights.as_deref());
+        let weights = weights.map(|(arch, path)| Faults::collect(&mut faults, inputs::weights(path, arch, &[name])));
+        let weights = weights.flatten();
+        let scheduler = Faults::collect(&mut faults, inputs::scheduler_with(name, weights.as_ref()));
         let file = args
             .mapping
             .as_deref()
@@ -303,6 +310,7 @@ impl Plan {
             None => {
                 let request = Request {
                     seed: self.options.seed,
+                    referee: REFEREE,
                     ..Request::new(&job.layer.problem, &self.arch)
                 };
                 match self.scheduler.schedule(&request) {

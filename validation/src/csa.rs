@@ -50,6 +50,7 @@ impl Scheduler for Csa {
                     tried,
                     valid: 1,
                     convergence: Vec::new(),
+                    refereed: None,
                     proof: None,
                 });
             }

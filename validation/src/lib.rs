@@ -1,9 +1,12 @@
 //! Model against simulation, against published figures, and against what other tools say.
 
+pub mod calibrate;
 pub mod compare;
 mod csa;
 pub mod host;
 pub mod native;
+pub mod observe;
+pub mod oracle;
 pub mod reference;
 
 pub use csa::Csa;

@@ -64,6 +64,7 @@ impl Scheduler for Greedy {
             valid: tried,
             evaluations,
             convergence: score.map(|score| (evaluations, score)).into_iter().collect(),
+            refereed: None,
             proof: None,
         })
     }

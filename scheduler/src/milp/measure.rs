@@ -1,6 +1,7 @@
 //! The objective of a point, from its loops and without the program: what the program's optimum is tested against.
 
-use cyclonest_workloads::{Dim, DimMap, Tensor};
+use cyclonest_arch::{Accelerator, Mapping};
+use cyclonest_workloads::{Dim, DimMap, Problem, Tensor};
 
 use super::halo;
 use super::terms::{Inventory, shares};
@@ -8,38 +9,67 @@ use super::weights::Weights;
 use crate::Objective;
 use crate::space::{Point, Space};
 
-/// The parts of the objective, in log₂.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Measure {
+/// The parts of the program's objective for one mapping, all in log₂.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Terms {
+    /// The largest occupancy of any lane, port or channel (cycles), or the largest energy of any access (pJ).
+    pub bottleneck: f64,
+    /// The largest occupancy of a port or channel (cycles).
+    pub transfers: f64,
+    /// Temporal trips.
+    pub compute: f64,
+    /// Elements that go into (outputs: come out of) a level, over all its visits and copies, by level and tensor.
+    pub traffic: Vec<(usize, Tensor, f64)>,
+    /// Sum of the tiles kept on the chip.
+    pub utilization: f64,
+}
+
+impl Terms {
+    /// The terms of a valid `mapping` with at most one temporal loop per level and dimension.
+    #[must_use]
+    pub fn new(problem: &Problem, arch: &Accelerator, mapping: &Mapping, objective: Objective) -> Self {
+        let space = Space::new(problem, arch);
+        let point = space.point(mapping);
+        let inventory = Inventory::new(arch, &point.keeps);
+        terms(&space, &inventory, objective, &point)
+    }
+
     /// The composite objective.
-    pub(crate) objective: f64,
-    /// Σ log₂ of the temporal trips.
-    pub(crate) compute: f64,
-    /// Σ of the traffic.
-    pub(crate) traffic: f64,
-    /// Σ log₂ of the tiles kept on the chip.
-    pub(crate) utilization: f64,
-    /// log₂ of the largest occupancy or energy.
-    pub(crate) bottleneck: f64,
+    #[must_use]
+    pub fn objective(&self, arch: &Accelerator, weights: &Weights) -> f64 {
+        let traffic: f64 = self
+            .traffic
+            .iter()
+            .map(|&(level, tensor, part)| part * weights.traffic * weights.factor(&arch.levels[level].name, tensor))
+            .sum();
+        let compute = weights.compute * self.compute;
+        weights.bottleneck * self.bottleneck + compute + traffic - weights.utilization * self.utilization
+            + weights.balance * (traffic - compute - weights.offset).abs()
+    }
 }
 
 fn log(n: u64) -> f64 {
     (n as f64).log2()
 }
 
-/// Evaluates `point`.
+/// The composite objective of `point`.
 pub(crate) fn measure(
     space: &Space<'_>,
     inventory: &Inventory,
     weights: &Weights,
     objective: Objective,
     point: &Point,
-) -> Measure {
+) -> f64 {
+    terms(space, inventory, objective, point).objective(space.arch, weights)
+}
+
+/// The parts of the objective of `point`.
+fn terms(space: &Space<'_>, inventory: &Inventory, objective: Objective, point: &Point) -> Terms {
     let nest = Nest { space, point };
     let lanes = space.arch.levels.len();
     let compute = nest.temporal(0, lanes);
     let steps = nest.temporal(0, space.event);
-    let mut cycles = (compute + inventory.interval).max(steps + inventory.step);
+    let mut transfers = f64::NEG_INFINITY;
     let mut energy = f64::NEG_INFINITY;
     let mut occupancy = vec![None; inventory.terms.len()];
     for (index, term) in inventory.terms.iter().enumerate() {
@@ -50,7 +80,7 @@ pub(crate) fn measure(
         let elements = nest.tile(term.tensor, term.child) + visits + nest.copies(term.tensor, term.from, term.child);
         if let Some(fixed) = term.fixed {
             let busy = elements + fixed + if partial { term.partial } else { 0.0 };
-            cycles = cycles.max(busy);
+            transfers = transfers.max(busy);
             occupancy[index] = Some(busy);
         }
         if let Some(per_element) = term.energy {
@@ -64,42 +94,35 @@ pub(crate) fn measure(
             .filter(|&&i| !inventory.terms[i].fetch)
             .filter_map(|&i| occupancy[i])
             .collect();
-        cycles = cycles.max(super::form::together(&members));
+        transfers = transfers.max(super::form::together(&members));
     }
+    let computing = compute + inventory.interval;
+    let mut cycles = computing.max(steps + inventory.step).max(transfers);
     for &fill in &inventory.exposed {
         if let Some(busy) = occupancy[fill] {
-            cycles = cycles.max(super::form::together(&[compute + inventory.interval, busy]));
+            cycles = cycles.max(super::form::together(&[computing, busy]));
         }
     }
-    let (mut traffic, mut utilization) = (0.0, 0.0);
-    let mut weighted = 0.0;
+    let (mut traffic, mut utilization) = (Vec::new(), 0.0);
     for tensor in Tensor::ALL {
         let kept: Vec<usize> = (0..lanes).filter(|&l| point.keeps[l].contains(tensor)).collect();
         for pair in kept.windows(2) {
             let (visits, _) = nest.visits(tensor, pair[1]);
             let part = nest.tile(tensor, pair[1]) + visits + nest.copies(tensor, pair[0], pair[1]);
-            let level = weights
-                .levels
-                .get(&space.arch.levels[pair[1]].name)
-                .copied()
-                .unwrap_or(1.0);
-            traffic += part;
-            weighted += part * level * weights.tensors[tensor].unwrap_or(1.0);
+            traffic.push((pair[1], tensor, part));
             utilization += nest.tile(tensor, pair[1]);
         }
     }
-    let bottleneck = match objective {
-        Objective::Cycles => cycles,
-        Objective::Energy => energy,
-        Objective::Edp => cycles + energy,
-    };
-    Measure {
-        objective: weights.bottleneck * bottleneck + weights.compute * compute + weights.traffic * weighted
-            - weights.utilization * utilization,
+    Terms {
+        bottleneck: match objective {
+            Objective::Cycles => cycles,
+            Objective::Energy => energy,
+            Objective::Edp => cycles + energy,
+        },
+        transfers,
         compute,
         traffic,
         utilization,
-        bottleneck,
     }
 }
 

@@ -13,8 +13,8 @@
 //! Logarithms cannot express remainders, nor what a schedule waits for at its start and its end. Two steps follow under
 //! the oracle: among the neighbours of the solution that the program finds equally good, the best is taken (a
 //! descent over ties); then, within the budget of evaluations, iterated descents over all neighbours, imperfect factors
-//! and bypasses included, that begin there and at the solutions under two other weightings (more on compute, more on
-//! traffic). A budget of 0 leaves the solution of the program with its ties broken. What is proven is proven of the
+//! and bypasses included, that begin there, at the solutions under two other weightings (more on compute, more on
+//! traffic), and at the mapping of `greedy`. A budget of 0 leaves the solution of the program with its ties broken. What is proven is proven of the
 //! program, not of what the descents make of it.
 //!
 //! Branch and bound begins with the solution of a local search over single factors ([`start`]).
@@ -23,6 +23,7 @@ mod form;
 mod halo;
 mod measure;
 mod program;
+mod solver;
 mod start;
 mod terms;
 #[cfg(test)]
@@ -30,6 +31,7 @@ mod tests;
 mod weights;
 
 pub(crate) use form::{CLASSES, order as innermost};
+pub use measure::Terms;
 pub use weights::Weights;
 
 use cyclonest_workloads::DimMap;
@@ -41,7 +43,7 @@ use self::terms::Inventory;
 use crate::descent::{descend, iterate};
 use crate::judge::Judge;
 use crate::space::{Point, Space};
-use crate::{Proof, Request, ScheduleError, Scheduled, Scheduler};
+use crate::{Greedy, Proof, Request, ScheduleError, Scheduled, Scheduler};
 
 /// Branch-and-bound nodes that a solve may take.
 const NODES: u64 = 2_000;
@@ -77,6 +79,15 @@ impl Default for Milp {
 }
 
 impl Milp {
+    /// `milp` with other weights in the program.
+    #[must_use]
+    pub fn with(weights: Weights) -> Self {
+        Milp {
+            weights,
+            ..Milp::default()
+        }
+    }
+
     /// `milp:cosa`: CoSA's weights, and nothing but ties after the program.
     #[must_use]
     pub fn cosa() -> Self {
@@ -125,13 +136,21 @@ impl Scheduler for Milp {
     fn schedule(&self, request: &Request<'_>) -> Result<Scheduled, ScheduleError> {
         let space = Space::new(request.problem, request.arch);
         let inventory = Inventory::new(space.arch, &space.holds);
-        let mut judge = Judge::new(request);
+        let mut judge = Judge::leaning(request);
         let (point, solved) = self.solve(request, &space, &inventory, &self.weights)?;
         let mut starts = vec![self.best_tie(request, &space, &inventory, &mut judge, point)];
         let budget = request.budget.unwrap_or(self.budget);
         if budget > 0 {
             for weights in [Weights::compute(), Weights::traffic()] {
                 starts.push(self.solve(request, &space, &inventory, &weights)?.0);
+            }
+            let greedy = Greedy.schedule(&Request {
+                oracle: None,
+                ..*request
+            });
+            starts.extend(greedy.ok().map(|found| space.point(&found.mapping)));
+            for start in starts.iter().filter(|start| space.fits(start)) {
+                judge.pin(&space.mapping(start));
             }
             let spent = judge.evaluations;
             iterate(&space, &mut judge, &starts, spent + budget, request.seed);
@@ -157,7 +176,7 @@ impl Milp {
         judge: &mut Judge<'_>,
         mut point: Point,
     ) -> Point {
-        let objective = |point: &Point| measure(space, inventory, &self.weights, request.objective, point).objective;
+        let objective = |point: &Point| measure(space, inventory, &self.weights, request.objective, point);
         let (optimum, covered) = (objective(&point), covers(&point));
         descend(space, judge, &mut point, TIES, request.seed, |tie| {
             tie.keeps == space.holds && covers(tie) == covered && objective(tie) <= optimum + GAP / 10.0

@@ -1,6 +1,4 @@
-//! A mixed-integer program as plain data, and its solution through good_lp.
-
-use good_lp::{Expression, SolverModel as _, Variable, microlp, variable, variables};
+//! A mixed-integer program as plain data.
 
 /// Position of a variable.
 pub(crate) type Var = usize;
@@ -34,7 +32,7 @@ impl Linear {
     }
 
     /// One coefficient per variable, zeros left out, in the order of the variables.
-    fn gathered(&self) -> Vec<(Var, f64)> {
+    pub(super) fn gathered(&self) -> Vec<(Var, f64)> {
         let mut sorted = self.terms.clone();
         sorted.sort_by_key(|&(v, _)| v);
         let mut gathered: Vec<(Var, f64)> = Vec::new();
@@ -51,17 +49,18 @@ impl Linear {
 
 /// Bounds and kind of a variable.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Definition {
-    low: f64,
-    high: f64,
-    integer: bool,
+pub(super) struct Definition {
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) integer: bool,
 }
 
 /// Minimise the objective such that every row is ≤ 0 (= 0 for equalities).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Program {
-    variables: Vec<Definition>,
-    rows: Vec<(Linear, bool)>,
+    pub(super) variables: Vec<Definition>,
+    /// Rows, and whether they are equalities.
+    pub(super) rows: Vec<(Linear, bool)>,
     pub(crate) objective: Linear,
 }
 
@@ -106,73 +105,21 @@ impl Program {
         self.rows.push((left, true));
     }
 
+    /// The program with some variables fixed.
+    #[cfg(test)]
+    pub(crate) fn fixed(&self, values: &[(Var, f64)]) -> Program {
+        let mut fixed = self.clone();
+        for &(v, value) in values {
+            (fixed.variables[v].low, fixed.variables[v].high) = (value, value);
+        }
+        fixed
+    }
+
     /// Integers and rows.
     #[cfg(test)]
     pub(crate) fn size(&self) -> (usize, usize) {
         let integers = self.variables.iter().filter(|v| v.integer).count();
         (integers, self.rows.len())
-    }
-
-    /// The best solution within `nodes` branch-and-bound nodes, or one within the absolute gap of the optimum;
-    /// `None` if there is none, an error if the nodes did not suffice to find one. `start` may give the integers of a
-    /// solution to begin with.
-    pub(crate) fn solve(&self, nodes: u64, absolute_gap: f64, start: &[(Var, f64)]) -> Result<Option<Solved>, String> {
-        let mut set = variables!();
-        let vars: Vec<Variable> = self
-            .variables
-            .iter()
-            .map(|v| {
-                let definition = variable().min(v.low).max(v.high);
-                set.add(if v.integer { definition.integer() } else { definition })
-            })
-            .collect();
-        let expression = |linear: &Linear| {
-            let mut sum = Expression::from(linear.constant);
-            for (v, c) in linear.gathered() {
-                sum.add_mul(c, vars[v]);
-            }
-            sum
-        };
-        let mut model = set.minimise(expression(&self.objective)).using(microlp);
-        for (row, equality) in &self.rows {
-            let row = expression(row);
-            model.add_constraint(if *equality { row.eq(0.0) } else { row.leq(0.0) });
-        }
-        // good_lp has no node limit and no bound, microlp has both.
-        let mut options = ::microlp::SolveOptions::default();
-        options.node_limit = Some(nodes);
-        // The objective is a sum of logarithms, far below 64: an absolute gap in relative terms.
-        options.mip_gap = absolute_gap / 64.0;
-        if !start.is_empty() {
-            // A handle is the position of a variable: a second problem with as many variables hands out the same.
-            let mut handles = ::microlp::Problem::new(::microlp::OptimizationDirection::Minimize);
-            let handles: Vec<_> = vars.iter().map(|_| handles.add_var(0.0, (0.0, 0.0))).collect();
-            options.warm_start = Some(start.iter().map(|&(v, value)| (handles[v], value)).collect());
-        }
-        let outcome = match model.as_inner().solve_with(options) {
-            Ok(outcome) => outcome,
-            Err(::microlp::Error::Infeasible) => return Ok(None),
-            Err(error) => return Err(error.to_string()),
-        };
-        let stats = outcome.stats();
-        let Some(solution) = outcome.solution() else {
-            return Err(format!("no solution within {nodes} nodes"));
-        };
-        let values: Vec<f64> = solution
-            .iter()
-            .zip(&self.variables)
-            .map(|((_, value), v)| if v.integer { value.round() } else { value })
-            .collect();
-        let objective = self.objective.value(&values);
-        let bound = stats
-            .best_bound
-            .map_or(f64::NEG_INFINITY, |b| b + self.objective.constant);
-        Ok(Some(Solved {
-            objective,
-            bound: bound.min(objective),
-            nodes: stats.nodes_solved,
-            values,
-        }))
     }
 }
 

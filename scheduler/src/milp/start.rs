@@ -22,7 +22,7 @@ pub(super) fn start(
     objective: Objective,
     bounds: &DimMap<u64>,
 ) -> Option<Point> {
-    let value = |point: &Point| measure(space, inventory, weights, objective, point).objective;
+    let value = |point: &Point| measure(space, inventory, weights, objective, point);
     let mut point = space.origin();
     point.trips[0] = *bounds;
     if !form.admits(&point) {

@@ -79,6 +79,7 @@ fn best_of(
         judge.tried += 1;
         if space.fits(&point) {
             judge.valid += 1;
+            judge.new_niche();
             judge.score(&space.mapping(&point));
         }
     }

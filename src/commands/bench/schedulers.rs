@@ -7,8 +7,9 @@ use clap::{Args as ClapArgs, ValueEnum};
 use comfy_table::{CellAlignment, Table, presets};
 use cyclonest_arch::Accelerator;
 use cyclonest_scheduler::Scheduler;
+use cyclonest_scheduler::cost::CostModel as _;
 use cyclonest_scheduler::cost::exact::lower_bound;
-use cyclonest_sim::Options;
+use cyclonest_validation::oracle::Simulated;
 use cyclonest_workloads::DistinctLayer;
 use serde::Serialize;
 
@@ -28,9 +29,9 @@ use crate::search::{SearchArgs, cpu_seconds, geomean};
 /// differs from run to run.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// A bundled accelerator (`cyclonest list archs`) or a RON file.
-    #[arg(long, value_name = "NAME|FILE")]
-    arch: String,
+    /// Bundled accelerators (`cyclonest list archs`) or RON files, separated by commas.
+    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', required = true)]
+    arch: Vec<String>,
     /// Bundled networks (`cyclonest list networks`), RON or ONNX files, separated by commas.
     #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', required = true)]
     network: Vec<String>,
@@ -40,6 +41,12 @@ pub(crate) struct Args {
     /// Schedulers (`cyclonest list schedulers`), separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', required = true)]
     schedulers: Vec<String>,
+    /// Weights of the programs of `milp` and `anneal:milp` (`cyclonest calibrate`), one file per accelerator.
+    #[arg(long, value_name = "FILES", value_delimiter = ',')]
+    weights: Vec<PathBuf>,
+    /// Only the means of the table.
+    #[arg(long)]
+    summary: bool,
     #[command(flatten)]
     search: SearchArgs,
     /// Layers that are mapped at the same time [default: all cores]
@@ -66,6 +73,7 @@ enum Format {
 /// One scheduler on one layer.
 #[derive(Debug, Clone, Serialize)]
 struct Row {
+    arch: String,
     network: String,
     layer: String,
     count: u64,
@@ -90,6 +98,7 @@ struct Row {
 /// Means of one scheduler over the layers that all map.
 #[derive(Debug, Clone, Serialize)]
 struct Summary {
+    arch: String,
     scheduler: String,
     mapped: usize,
     layers: usize,
@@ -99,6 +108,8 @@ struct Summary {
     /// Cycles relative to the lower bound of the layer, geometric mean.
     gap: Option<f64>,
     evaluations: u64,
+    /// Layers whose own objective is proven; `None` for schedulers that prove nothing.
+    proven: Option<usize>,
     cpu_s: f64,
     cpu_s_median: f64,
     cpu_s_most: f64,
@@ -108,10 +119,12 @@ struct Summary {
 struct Report {
     schema: u32,
     command: &'static str,
-    arch: String,
+    archs: Vec<String>,
     networks: Vec<String>,
     objective: cyclonest_scheduler::Objective,
     oracle: &'static str,
+    /// Who decided between the best candidates of each search.
+    judge: &'static str,
     seed: u64,
     rows: Vec<Row>,
     summary: Vec<Summary>,
@@ -120,7 +133,6 @@ struct Report {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
     let mut faults = None;
-    let arch = Faults::collect(&mut faults, inputs::arch(&args.arch));
     let mut layers: Vec<(String, DistinctLayer)> = Vec::new();
     for name in &args.network {
         if let Some(described) = Faults::collect(&mut faults, inputs::network(name, None)) {
@@ -131,52 +143,64 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
             }
         }
     }
-    let schedulers: Vec<Option<Box<dyn Scheduler>>> = args
-        .schedulers
+    let machines: Vec<Option<Machine>> = args
+        .arch
         .iter()
-        .map(|name| Faults::collect(&mut faults, inputs::scheduler(name)))
+        .enumerate()
+        .map(|(index, name)| Faults::collect(&mut faults, machine(args, index, name)))
         .collect();
+    if !args.weights.is_empty() && args.weights.len() != args.arch.len() {
+        let counts = (args.arch.len(), args.weights.len());
+        let fault = format!(
+            "{} accelerators, but {} files of weights; one each is expected",
+            counts.0, counts.1
+        );
+        Faults::collect::<()>(&mut faults, Err(Faults::one(fault)));
+    }
     if let Some(faults) = faults {
         return Err(faults);
     }
-    let Some(arch) = arch else {
-        return Err(Faults::one("no machine"));
-    };
-    let schedulers: Vec<Box<dyn Scheduler>> = schedulers.into_iter().flatten().collect();
+    let machines: Vec<Machine> = machines.into_iter().flatten().collect();
     let destination = Destination::prepare(args.output.as_deref())?;
     let threads = args
         .threads
         .unwrap_or_else(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
-    let jobs: Vec<Job<'_>> = layers
-        .iter()
-        .flat_map(|(network, layer)| {
-            schedulers.iter().map(move |scheduler| Job {
+    let mut jobs: Vec<Job<'_>> = Vec::new();
+    for machine in &machines {
+        for (network, layer) in &layers {
+            jobs.extend(machine.schedulers.iter().map(|scheduler| Job {
+                arch: &machine.arch,
                 network,
                 layer,
                 scheduler: scheduler.as_ref(),
-            })
-        })
-        .collect();
+            }));
+        }
+    }
     let rows = parallel::map(
         &jobs,
         threads,
         |job| job.layer.problem.macs(),
-        |job| job.run(&arch, &args.search),
+        |job| job.run(&args.search),
         |_| {},
     );
+    let each = layers.len() * args.schedulers.len();
     let report = Report {
         schema: 1,
         command: "bench schedulers",
-        arch: arch.name.clone(),
+        archs: machines.iter().map(|machine| machine.arch.name.clone()).collect(),
         networks: args.network.clone(),
         objective: args.search.objective(),
         oracle: args.search.oracle(),
+        judge: args.search.judge(),
         seed: args.search.seed,
-        summary: summaries(&schedulers, &rows),
+        summary: rows
+            .chunks(each.max(1))
+            .flat_map(|rows| summaries(args.schedulers.len(), rows))
+            .collect(),
         rows,
     };
     let text = match args.format {
-        Format::Human => report.to_human(),
+        Format::Human => report.to_human(args.schedulers.len(), args.summary),
         Format::Json => serde_json::to_string_pretty(&report).map_err(|e| Faults::one(e.to_string()))? + "\n",
         Format::Csv => report.to_csv()?,
     };
@@ -187,16 +211,43 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
     })
 }
 
+/// A machine and the schedulers for it.
+struct Machine {
+    arch: Accelerator,
+    schedulers: Vec<Box<dyn Scheduler>>,
+}
+
+fn machine(args: &Args, index: usize, name: &str) -> Result<Machine, Faults> {
+    let mut faults = None;
+    let arch = Faults::collect(&mut faults, inputs::arch(name));
+    let names: Vec<&str> = args.schedulers.iter().map(String::as_str).collect();
+    let weights = arch
+        .as_ref()
+        .zip(args.weights.get(index))
+        .map(|(arch, path)| Faults::collect(&mut faults, inputs::weights(path, arch, &names)))
+        .and_then(|weights| weights);
+    let schedulers: Vec<Box<dyn Scheduler>> = names
+        .iter()
+        .filter_map(|name| Faults::collect(&mut faults, inputs::scheduler_with(name, weights.as_ref())))
+        .collect();
+    match (arch, faults) {
+        (Some(arch), None) => Ok(Machine { arch, schedulers }),
+        (_, faults) => Err(faults.unwrap_or_else(|| Faults::one("no machine"))),
+    }
+}
+
 struct Job<'a> {
+    arch: &'a Accelerator,
     network: &'a str,
     layer: &'a DistinctLayer,
     scheduler: &'a dyn Scheduler,
 }
 
 impl Job<'_> {
-    fn run(&self, arch: &Accelerator, search: &SearchArgs) -> Row {
-        let problem = &self.layer.problem;
+    fn run(&self, search: &SearchArgs) -> Row {
+        let (problem, arch) = (&self.layer.problem, self.arch);
         let mut row = Row {
+            arch: arch.name.clone(),
             network: self.network.to_string(),
             layer: self.layer.name.clone(),
             count: self.layer.count,
@@ -226,10 +277,10 @@ impl Job<'_> {
         (row.evaluations, row.tried, row.valid) = (scheduled.evaluations, scheduled.tried, scheduled.valid);
         row.proven = scheduled.proof.map(|proof| proof.proven);
         row.estimated_cycles = scheduled.estimate.map(|estimate| estimate.cycles);
-        match cyclonest_sim::simulate(problem, arch, &scheduled.mapping, Options::default()) {
+        match Simulated.evaluate(problem, arch, &scheduled.mapping) {
             Ok(outcome) => {
-                row.cycles = Some(outcome.cycles);
-                row.energy_pj = Some(outcome.counts.energy_pj(arch));
+                row.cycles = Some(outcome.cycles as u64);
+                row.energy_pj = Some(outcome.energy_pj);
             }
             Err(error) => row.error = Some(error.to_string()),
         }
@@ -238,29 +289,32 @@ impl Job<'_> {
 }
 
 /// The means; the rows of a layer follow each other in the order of the schedulers.
-fn summaries(schedulers: &[Box<dyn Scheduler>], rows: &[Row]) -> Vec<Summary> {
-    let layers: Vec<&[Row]> = rows.chunks(schedulers.len()).collect();
+fn summaries(schedulers: usize, rows: &[Row]) -> Vec<Summary> {
+    let layers: Vec<&[Row]> = rows.chunks(schedulers).collect();
     let common: Vec<&[Row]> = layers
         .iter()
         .copied()
         .filter(|rows| rows.iter().all(|row| row.cycles.is_some()))
         .collect();
     let mean = |of: &dyn Fn(&[Row]) -> Option<f64>| geomean(common.iter().filter_map(|rows| of(rows)));
-    schedulers
-        .iter()
-        .enumerate()
-        .map(|(index, scheduler)| {
+    (0..schedulers)
+        .map(|index| {
             let own: Vec<&Row> = layers.iter().map(|rows| &rows[index]).collect();
             let mut seconds: Vec<f64> = own.iter().map(|row| row.cpu_s).collect();
             seconds.sort_by(f64::total_cmp);
             Summary {
-                scheduler: scheduler.name().to_string(),
+                arch: rows[index].arch.clone(),
+                scheduler: rows[index].scheduler.clone(),
                 mapped: own.iter().filter(|row| row.cycles.is_some()).count(),
                 layers: own.len(),
                 cycles_ratio: mean(&|rows| Some(rows[index].cycles? as f64 / rows[0].cycles? as f64)),
                 energy_ratio: mean(&|rows| Some(rows[index].energy_pj? / rows[0].energy_pj?)),
                 gap: mean(&|rows| Some(rows[index].cycles? as f64 / rows[index].lower_bound as f64)),
                 evaluations: own.iter().map(|row| row.evaluations).sum(),
+                proven: own
+                    .iter()
+                    .any(|row| row.proven.is_some())
+                    .then(|| own.iter().filter(|row| row.proven == Some(true)).count()),
                 cpu_s: seconds.iter().sum(),
                 cpu_s_median: seconds.get(seconds.len() / 2).copied().unwrap_or(0.0),
                 cpu_s_most: seconds.last().copied().unwrap_or(0.0),
@@ -270,33 +324,51 @@ fn summaries(schedulers: &[Box<dyn Scheduler>], rows: &[Row]) -> Vec<Summary> {
 }
 
 impl Report {
-    fn to_human(&self) -> String {
-        let mut layers = table();
-        let mut header = vec!["layer".to_string(), "count".into(), "lower bound".into()];
-        header.extend(self.summary.iter().map(|s| s.scheduler.clone()));
-        layers.set_header(header);
-        for rows in self.rows.chunks(self.summary.len()) {
-            let first = &rows[0];
-            let mut cells = vec![
-                match self.networks.len() {
-                    1 => first.layer.clone(),
-                    _ => format!("{} {}", first.network, first.layer),
-                },
-                first.count.to_string(),
-                thousands(first.lower_bound),
-            ];
-            cells.extend(rows.iter().map(|row| row.cycles.map_or("–".into(), thousands)));
-            layers.add_row(cells);
+    fn to_human(&self, schedulers: usize, summary: bool) -> String {
+        let mut out = format!(
+            "simulated cycles of {}; oracle {}, last word {}, objective {:?}, seed {}\n",
+            self.networks.join(", "),
+            self.oracle,
+            self.judge,
+            self.objective,
+            self.seed
+        );
+        for arch in &self.archs {
+            if summary {
+                continue;
+            }
+            let rows: Vec<&Row> = self.rows.iter().filter(|row| row.arch == *arch).collect();
+            let mut layers = table();
+            let mut header = vec![format!("layers on {arch}"), "count".into(), "lower bound".into()];
+            header.extend(rows[..schedulers].iter().map(|row| row.scheduler.clone()));
+            layers.set_header(header);
+            for rows in rows.chunks(schedulers) {
+                let first = &rows[0];
+                let mut cells = vec![
+                    match self.networks.len() {
+                        1 => first.layer.clone(),
+                        _ => format!("{} {}", first.network, first.layer),
+                    },
+                    first.count.to_string(),
+                    thousands(first.lower_bound),
+                ];
+                cells.extend(rows.iter().map(|row| row.cycles.map_or("–".into(), thousands)));
+                layers.add_row(cells);
+            }
+            align(&mut layers);
+            out += &render(&layers);
+            out += "\n";
         }
-        align(&mut layers);
         let mut means = table();
         means.set_header([
+            "machine",
             "scheduler",
             "mapped",
             "cycles ×",
             "energy ×",
             "÷ lower bound",
             "evaluations",
+            "proven",
             "CPU s",
             "median",
             "most",
@@ -304,32 +376,33 @@ impl Report {
         let ratio = |ratio: Option<f64>| ratio.map_or("–".into(), |r| format!("{r:.3}"));
         for s in &self.summary {
             means.add_row([
+                s.arch.clone(),
                 s.scheduler.clone(),
                 format!("{}/{}", s.mapped, s.layers),
                 ratio(s.cycles_ratio),
                 ratio(s.energy_ratio),
                 ratio(s.gap),
                 thousands(s.evaluations),
+                s.proven.map_or("–".into(), |proven| proven.to_string()),
                 format!("{:.2}", s.cpu_s),
                 format!("{:.3}", s.cpu_s_median),
                 format!("{:.3}", s.cpu_s_most),
             ]);
         }
         align(&mut means);
-        let mut out = format!(
-            "simulated cycles of {} on {}; oracle {}, objective {:?}, seed {}\n",
-            self.networks.join(", "),
-            self.arch,
-            self.oracle,
-            self.objective,
-            self.seed
-        );
-        out += &render(&layers);
-        out += "\ngeometric means over the layers that all map, relative to the first scheduler\n";
+        means
+            .column_iter_mut()
+            .nth(1)
+            .into_iter()
+            .for_each(|column| column.set_cell_alignment(CellAlignment::Left));
+        out += "geometric means over the layers that all map, relative to the first scheduler\n";
         out += &render(&means);
         for row in self.rows.iter().filter(|row| row.error.is_some()) {
             let error = row.error.as_deref().unwrap_or_default();
-            out += &format!("failed: {} {} {}: {error}\n", row.network, row.layer, row.scheduler);
+            out += &format!(
+                "failed: {} {} {} {}: {error}\n",
+                row.arch, row.network, row.layer, row.scheduler
+            );
         }
         out
     }
