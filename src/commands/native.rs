@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clap::{Args as ClapArgs, ValueEnum};
+use cyclonest_arch::Accelerator;
 use cyclonest_validation::host::Host;
 use cyclonest_validation::native::{self, Config, Kernel, NativeLayer, Paths, Prediction, Report, layers};
 
@@ -51,6 +52,9 @@ pub(crate) struct Args {
     /// The host as `cyclonest host` wrote it; measured at the start if not given.
     #[arg(long, value_name = "FILE", requires = "predict")]
     host: Option<String>,
+    /// Write this earlier JSON report in another format instead of measuring.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["network", "layer", "ablations", "predict"])]
+    report: Option<PathBuf>,
     /// How the report is written.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
@@ -71,33 +75,24 @@ enum Format {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
-    let layers = select(args)?;
-    if let Some(ending) = without_traps()? {
-        return Ok(ending);
-    }
-    let arch = args.host.as_deref().map(inputs::arch).transpose()?;
-    let destination = Destination::prepare(args.output.as_deref())?;
-    let config = Config {
-        paths: Paths {
-            openblas: args
-                .openblas
-                .clone()
-                .or_else(|| std::env::var_os("CYCLONEST_OPENBLAS").map(PathBuf::from)),
-            onednn: args
-                .onednn
-                .clone()
-                .or_else(|| std::env::var_os("CYCLONEST_ONEDNN").map(PathBuf::from)),
-        },
-        samples: usize::from(args.samples),
-        ablations: args.ablations,
+    let destination;
+    let report = match &args.report {
+        Some(path) => {
+            destination = Destination::prepare(args.output.as_deref())?;
+            let fault = |error: String| Faults::one(format!("{}: {error}", path.display()));
+            let text = std::fs::read_to_string(path).map_err(|error| fault(error.to_string()))?;
+            serde_json::from_str(&text).map_err(|error| fault(error.to_string()))?
+        }
+        None => {
+            let layers = select(args)?;
+            let arch = args.host.as_deref().map(inputs::arch).transpose()?;
+            if let Some(ending) = without_traps()? {
+                return Ok(ending);
+            }
+            destination = Destination::prepare(args.output.as_deref())?;
+            measure(args, &layers, arch)?
+        }
     };
-    let mut report = native::measure(&layers, &config, &mut |done, layer| {
-        eprintln!("{}/{} {}", done + 1, layers.len(), layer.layer.name);
-    });
-    if args.predict {
-        let arch = arch.unwrap_or_else(|| Host::measure().accelerator());
-        native::add_predictions(&mut report, &arch, config.samples).map_err(Faults::one)?;
-    }
     let text = match args.format {
         Format::Human => native::human(&report),
         Format::Json => serde_json::to_string_pretty(&report).map_err(|error| Faults::one(error.to_string()))? + "\n",
@@ -109,6 +104,32 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
     } else {
         Ending::Incomplete
     })
+}
+
+fn measure(args: &Args, layers: &[NativeLayer], arch: Option<Accelerator>) -> Result<Report, Faults> {
+    let path =
+        |given: &Option<PathBuf>, name: &str| given.clone().or_else(|| std::env::var_os(name).map(PathBuf::from));
+    let config = Config {
+        paths: Paths {
+            openblas: path(&args.openblas, "CYCLONEST_OPENBLAS"),
+            onednn: path(&args.onednn, "CYCLONEST_ONEDNN"),
+        },
+        samples: usize::from(args.samples),
+        ablations: args.ablations,
+    };
+    // Before the layers, so that a machine that cannot be used is told at once.
+    let arch = match (args.predict, arch) {
+        (false, _) => None,
+        (true, Some(arch)) => Some(arch),
+        (true, None) => Some(Host::measure().accelerator()),
+    };
+    let mut report = native::measure(layers, &config, &mut |done, layer| {
+        eprintln!("{}/{} {}", done + 1, layers.len(), layer.layer.name);
+    });
+    if let Some(arch) = arch {
+        native::add_predictions(&mut report, &arch, config.samples).map_err(Faults::one)?;
+    }
+    Ok(report)
 }
 
 fn select(args: &Args) -> Result<Vec<NativeLayer>, Faults> {

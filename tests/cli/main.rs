@@ -4,6 +4,7 @@ mod broken;
 mod compare;
 mod explore;
 mod names;
+mod native;
 mod plot;
 mod readme;
 mod schedule;

@@ -110,7 +110,10 @@ impl Host {
                 ),
                 (".energy", assumed("none: only cycles are of interest")),
             ] {
-                sources.insert(format!("{name}{part}"), source);
+                // Memory is never full and has no such constant.
+                if memory.size.is_some() || part != ".fifo" {
+                    sources.insert(format!("{name}{part}"), source);
+                }
             }
             levels.push(cpu_level(name, memory, memory.latency - inner));
         }
