@@ -3,10 +3,11 @@
 use cyclonest_workloads::{Dim, Problem, Tensor};
 
 use super::classes::{Chain, Class, relevant};
+use super::hardware::{FREE, Hardware, PLAIN};
+use super::joined::{EVERYWHERE, combine};
 use super::nest::{Digit, MAX_DIGITS, Nest, Role, existing};
+use super::rows::{odometer, shared_rows};
 use super::tally::Tally;
-use super::traffic::{EVERYWHERE, FREE, Hardware, PLAIN, combine};
-use super::walk::{odometer, shared_rows};
 use super::window::AffineAxis;
 
 /// Dimensions along which a tile is the last, clipped one, as bits in the order of [`Dim`].
@@ -188,6 +189,9 @@ fn lane_rows(
     let (p, r) = (nest.inside(0, dims.0), nest.inside(0, dims.1));
     let inner = (nest.inside(last, dims.0), nest.inside(last, dims.1));
     let bounds = (nest.bounds[dims.0], nest.bounds[dims.1]);
+    if p.iter().chain(r).all(one_by_one) {
+        return axis.pairs(0, bounds.0, 0, bounds.1);
+    }
     let mut sum = 0;
     odometer(p, one_by_one, bounds.0, &mut |p| {
         odometer(r, one_by_one, bounds.1, &mut |r| {

@@ -24,6 +24,8 @@ pub(super) struct Class {
     pub(super) innermost: [i32; MAX_LEVELS],
     /// Σ over the strings of their positions in the mesh below each level.
     pub(super) at: [(u64, u64); MAX_LEVELS],
+    /// False if there are no spatial loops, and `at` is 0.
+    pub(super) placed: bool,
 }
 
 /// The levels from which a residency is seen: for operands only the child, for outputs every level from the
@@ -55,6 +57,7 @@ pub(super) fn relevant(digits: &[Digit], chain: Chain<'_>, full: u64, last: u64,
             last: k == len,
             innermost: [NOWHERE; MAX_LEVELS],
             at: [(0, 0); MAX_LEVELS],
+            placed: false,
         };
         place(digits, k, k, &mut class);
         let splits = k < len && !digits[k].spatial && digits[k].bound == 1;
@@ -98,7 +101,9 @@ pub(super) fn relevant(digits: &[Digit], chain: Chain<'_>, full: u64, last: u64,
 /// Sums the positions of strings that fall below the bound at digit `k`, and with `u` > `k` follow it from there to
 /// digit `u`, where they exceed it.
 fn place(digits: &[Digit], k: usize, u: usize, class: &mut Class) {
-    class.at = [(0, 0); MAX_LEVELS];
+    if class.placed {
+        class.at = [(0, 0); MAX_LEVELS];
+    }
     for (i, digit) in digits.iter().enumerate().filter(|(_, d)| d.spatial) {
         // Twice the mean value: the values of a digit are evenly spread where they are not fixed.
         let twice = if i < k {
@@ -112,6 +117,7 @@ fn place(digits: &[Digit], k: usize, u: usize, class: &mut Class) {
         } else {
             digit.trips - 1
         };
+        class.placed = true;
         let at = &mut class.at[digit.level];
         at.0 += digit.step.0 * twice * class.count / 2;
         at.1 += digit.step.1 * twice * class.count / 2;
@@ -150,8 +156,10 @@ fn push(out: &mut Vec<Class>, class: Class) {
     match out.iter_mut().find(same) {
         Some(known) => {
             known.count += class.count;
-            for (at, part) in known.at.iter_mut().zip(&class.at) {
-                *at = (at.0 + part.0, at.1 + part.1);
+            if class.placed {
+                for (at, part) in known.at.iter_mut().zip(&class.at) {
+                    *at = (at.0 + part.0, at.1 + part.1);
+                }
             }
         }
         None => out.push(class),
@@ -165,6 +173,14 @@ pub(super) struct Degree {
     pub(super) members: u64,
     /// Sums over the groups.
     pub(super) span: Span,
+}
+
+impl Degree {
+    /// One group of one member in the corner.
+    pub(super) const ONE: Degree = Degree {
+        members: 1,
+        span: Span::singles(1, (0, 0)),
+    };
 }
 
 /// Sums over groups of members in a mesh. The members of a group are a product over the dimensions, and a position is

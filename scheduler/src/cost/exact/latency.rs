@@ -9,9 +9,9 @@ use cyclonest_arch::{Accelerator, Ports, Reduction};
 use cyclonest_workloads::{Dim, Tensor, TensorSet};
 
 use super::flow::Flow;
+use super::hardware::Hardware;
 use super::nest::{Digit, MAX_LEVELS, Nest, Role, existing};
 use super::tally::Tally;
-use super::traffic::Hardware;
 
 /// Resources per level: read and write ports, channels down and up, by tensor or shared.
 pub(super) const KINDS: usize = 12;

@@ -24,13 +24,18 @@
 //! Inputs that the PE level bypasses and a level inside it keeps are counted step by step ([`stepped`]), and refused
 //! with an error if there are more than ten million iterations.
 
+mod axis;
 mod bound;
 mod burst;
 mod classes;
 mod flow;
+mod groups;
+mod hardware;
+mod joined;
 mod latency;
 mod nest;
 mod rehearsal;
+mod rows;
 mod stepped;
 mod tally;
 mod traffic;
@@ -41,10 +46,11 @@ use cyclonest_arch::{Accelerator, Counts, Mapping};
 use cyclonest_workloads::Problem;
 
 pub use self::bound::lower_bound;
+use self::hardware::{Hardware, keeps};
 use self::latency::{Latency, Parts, Timing};
 use self::nest::Nest;
 use self::tally::Tally;
-use self::traffic::{Hardware, Traffic};
+use self::traffic::Traffic;
 use super::{CostError, CostModel, Estimate};
 
 /// Evaluates one mapping after the other and keeps its memory: no allocation once it has seen mappings of the kind.
@@ -105,7 +111,7 @@ impl Evaluator {
         self.nest.set(problem, arch, mapping)?;
         self.hardware.set(arch);
         self.timing.set(arch);
-        let keeps = traffic::keeps(mapping);
+        let keeps = keeps(mapping);
         self.rehearsal
             .run(&self.nest, problem, &keeps, &self.hardware, &self.timing, bursts)
     }

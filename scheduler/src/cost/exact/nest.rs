@@ -11,9 +11,9 @@ use cyclonest_workloads::{Dim, DimMap, Problem};
 use crate::cost::CostError;
 
 /// Most storage levels that the model takes.
-pub(super) const MAX_LEVELS: usize = 12;
+pub(super) const MAX_LEVELS: usize = 8;
 /// Most loops with more than one trip per dimension.
-pub(super) const MAX_DIGITS: usize = 24;
+pub(super) const MAX_DIGITS: usize = 16;
 
 /// A loop with more than one trip.
 #[derive(Debug, Clone, Copy, Default)]

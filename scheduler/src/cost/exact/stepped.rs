@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use cyclonest_workloads::{Dim, DimMap, Tensor};
 
 use super::classes::Span;
+use super::hardware::{Hardware, PLAIN};
 use super::nest::{Digit, Nest};
-use super::traffic::{Hardware, PLAIN};
 use super::walk::What;
 use super::window::{AffineAxis, Rows};
 use crate::cost::CostError;
@@ -31,6 +31,9 @@ pub(super) struct Stepped<'a> {
 
 /// Loops of all dimensions with the dimension of each, in nest order.
 type Loops = Vec<(Dim, Digit)>;
+
+/// Children of a network instance by their coordinates, with where they stand.
+type Children = BTreeMap<Vec<u64>, (u64, u64)>;
 
 /// A tile of inputs: lowest N, G and C with the rows and columns.
 #[derive(Debug, Clone, Copy)]
@@ -173,7 +176,7 @@ impl Stepped<'_> {
             send(What::Read, elements, 1, Span::singles(1, (0, 0)));
             for level in parent..self.hardware.event {
                 // Children of each network instance that the transfer passes, by where they stand.
-                let mut passes: BTreeMap<Vec<u64>, BTreeMap<Vec<u64>, (u64, u64)>> = BTreeMap::new();
+                let mut passes: BTreeMap<Vec<u64>, Children> = BTreeMap::new();
                 for member in &members {
                     let part = |deepest: usize| -> Vec<u64> {
                         let with = member

@@ -1,98 +1,20 @@
 //! Element-exact counts: fills, fetches and drains of every tensor between the levels that keep it.
 
-use cyclonest_arch::{Accelerator, Mapping, Reduction, Width};
-use cyclonest_workloads::{Dim, Problem, Tensor, TensorSet};
+use cyclonest_arch::{Mapping, Width};
+use cyclonest_workloads::{Dim, Problem, Tensor};
 
 use super::burst::{Burst, Clipped};
-use super::classes::{Chain, Class, Degree, NOWHERE, Span, degrees, fan, relevant};
+use super::classes::{Chain, Class, NOWHERE, Span, relevant};
 use super::flow::Flow;
+use super::groups::{Groups, levels_from};
+use super::hardware::{FREE, Hardware, PLAIN, keeps};
+use super::joined::{EVERYWHERE, Joined, Links, combine};
 use super::nest::{Digit, MAX_LEVELS, Nest, Role, existing};
 use super::stepped::Stepped;
 use super::tally::{Tally, Way};
-use super::walk::{Pattern, Route, Walk, What, odometer};
+use super::walk::{Pattern, Route, Walk, What};
 use super::window::AffineAxis;
 use crate::cost::CostError;
-
-/// Dimensions whose settings select equal or disjoint tiles of each tensor, by [`Tensor`].
-pub(super) const PLAIN: [&[Dim]; 3] = [
-    &[Dim::G, Dim::K, Dim::C, Dim::R, Dim::S],
-    &[Dim::N, Dim::G, Dim::C],
-    &[Dim::N, Dim::G, Dim::K, Dim::P, Dim::Q],
-];
-
-/// Dimensions that a tensor does not depend on, by [`Tensor`].
-pub(super) const FREE: [&[Dim]; 3] = [&[Dim::N, Dim::P, Dim::Q], &[Dim::K], &[Dim::C, Dim::R, Dim::S]];
-
-/// Position after all others: every loop is outside.
-pub(super) const EVERYWHERE: i32 = i32::MAX;
-
-/// What the counting needs to know of the machine.
-#[derive(Debug, Clone)]
-pub(super) struct Hardware {
-    /// The PE level.
-    pub(super) event: usize,
-    /// Per level: tensors of which one pass of the network below serves several children.
-    pub(super) multicast: [TensorSet; MAX_LEVELS],
-    /// Per level: whether the network below adds partial sums.
-    pub(super) reduces: [bool; MAX_LEVELS],
-    /// Per level: tensors whose overlaps are kept.
-    pub(super) halo: [TensorSet; MAX_LEVELS],
-    /// Per level and tensor: width of the network below, towards the children and towards the parent.
-    pub(super) widths: [[(Option<Width>, Option<Width>); 3]; MAX_LEVELS],
-    /// Bits of an element: partial and final.
-    pub(super) bits: [(u64, u64); 3],
-    /// Per level and tensor: widths of the read and the write port.
-    ports: [[(Width, Width); 3]; MAX_LEVELS],
-}
-
-impl Default for Hardware {
-    fn default() -> Self {
-        Hardware {
-            event: 0,
-            multicast: [TensorSet::EMPTY; MAX_LEVELS],
-            reduces: [false; MAX_LEVELS],
-            halo: [TensorSet::EMPTY; MAX_LEVELS],
-            widths: [[(None, None); 3]; MAX_LEVELS],
-            bits: [(0, 0); 3],
-            ports: [[(Width::Unlimited, Width::Unlimited); 3]; MAX_LEVELS],
-        }
-    }
-}
-
-impl Hardware {
-    /// Reads the machine's switches and widths; `arch` has at most [`MAX_LEVELS`] levels.
-    pub(super) fn set(&mut self, arch: &Accelerator) {
-        self.event = arch.event_level();
-        for (l, level) in arch.levels.iter().enumerate() {
-            self.multicast[l] = level.below.as_ref().map_or(TensorSet::EMPTY, |n| n.multicast);
-            self.reduces[l] = level.below.as_ref().is_some_and(|n| n.reduction != Reduction::None);
-            self.halo[l] = level.banks.iter().flat_map(|b| b.halo.iter()).collect();
-            let (down, up) = (arch.channels(l, true), arch.channels(l, false));
-            for tensor in Tensor::ALL {
-                let width = |c: Option<cyclonest_arch::Channels>| c.and_then(|c| c.link(tensor)).map(|l| l.width);
-                self.widths[l][tensor as usize] = (width(down), width(up));
-                self.ports[l][tensor as usize] = level.bank(tensor).map_or((Width::Unlimited, Width::Unlimited), |b| {
-                    (b.read_width(tensor), b.write_width(tensor))
-                });
-            }
-        }
-        self.bits = Tensor::ALL.map(|t| (arch.bits(t, true), arch.bits(t, false)));
-    }
-
-    /// Widths of the read and the write port of `tensor` at `level`.
-    pub(super) fn port(&self, level: usize, tensor: Tensor) -> (Width, Width) {
-        self.ports[level][tensor as usize]
-    }
-}
-
-/// Per level, by [`Tensor`]: what the mapping keeps there.
-pub(super) fn keeps(mapping: &Mapping) -> [[bool; 3]; MAX_LEVELS] {
-    let mut keeps = [[false; 3]; MAX_LEVELS];
-    for (level, keeps) in mapping.levels.iter().zip(&mut keeps) {
-        *keeps = Tensor::ALL.map(|t| level.keeps.contains(t));
-    }
-    keeps
-}
 
 /// Memory of the counting, reused from one mapping to the next.
 #[derive(Debug, Clone, Default)]
@@ -375,22 +297,22 @@ impl Traffic {
             let temporal = |d: &Digit| if d.position < at_child { Role::Free } else { Role::ZERO };
             // Every member drains each visit; siblings meet where the network adds, and one read-modify-write per
             // further stream is left at the parent (rule 19).
-            let joins = |level: usize| level >= parent && hardware.reduces[level];
+            let joins = levels_from(parent, |level| hardware.reduces[level]);
             let every = Groups {
                 nest,
                 dims: reduction,
                 child,
                 split: [false; 3],
-                grouped: &|_| false,
+                grouped: 0,
                 temporal: &temporal,
                 last_visits_from: None,
             };
             let streams_of = Groups {
-                grouped: &joins,
+                grouped: joins,
                 ..every
             };
             let visits_of = Groups {
-                grouped: &|level| level >= parent,
+                grouped: levels_from(parent, |_| true),
                 ..every
             };
             let (drains, streams) = (count * every.total(), count * streams_of.total());
@@ -580,21 +502,18 @@ fn spread(
     let Flow {
         tensor, parent, child, ..
     } = *stream;
-    let grouped = |level: usize| level >= parent && hardware.multicast[level].contains(tensor);
+    let grouped = levels_from(parent, |level| hardware.multicast[level].contains(tensor));
     let groups = Groups {
         nest,
         dims: FREE[tensor as usize],
         child,
         split,
-        grouped: &grouped,
+        grouped,
         temporal,
         last_visits_from: None,
     };
-    Groups {
-        grouped: &|_| false,
-        ..groups
-    }
-    .passes(None, &mut |_, mask, span| send(What::Fill, 1, mask, span));
+    let every = Groups { grouped: 0, ..groups };
+    every.passes(None, &mut |_, mask, span| send(What::Fill, 1, mask, span));
     groups.passes(None, &mut |_, mask, span| send(What::Read, 1, mask, span));
     if stream.inside {
         return;
@@ -603,298 +522,5 @@ fn spread(
         groups.passes(Some(level), &mut |members, mask, span| {
             send(What::Pass(level), members, mask, span);
         });
-    }
-}
-
-/// Groups of child instances along dimensions that a tensor does not depend on.
-#[derive(Clone, Copy)]
-struct Groups<'a> {
-    nest: &'a Nest,
-    dims: &'static [Dim],
-    child: usize,
-    /// Dimensions along which the last, clipped tile is sent something else, so that its members are a group of
-    /// their own.
-    split: [bool; 3],
-    /// Networks, by the level above, that bring the members along the dimensions together.
-    grouped: &'a dyn Fn(usize) -> bool,
-    temporal: &'a dyn Fn(&Digit) -> Role,
-    /// Only the last visit of each output tile, below parents at this level.
-    last_visits_from: Option<usize>,
-}
-
-impl Groups<'_> {
-    /// Calls `send` with the members, the dimensions along which they have the last tile and the number of passes through the network below `level`, or of
-    /// groups (with one member each) if there is none.
-    fn passes(&self, level: Option<usize>, send: &mut dyn FnMut(u64, u8, Span)) {
-        let mut lists = [Along::default(); 3];
-        for (i, list) in lists.iter_mut().enumerate().take(self.dims.len()) {
-            *list = self.along(i, level);
-            if list.len == 0 {
-                return;
-            }
-        }
-        if self.dims.len() == 1 {
-            for a in lists[0].entries() {
-                send(a.0.members, u8::from(a.1), a.0.span);
-            }
-            return;
-        }
-        for a in lists[0].entries() {
-            for b in lists[1].entries() {
-                for c in lists[2].entries() {
-                    send(
-                        a.0.members * b.0.members * c.0.members,
-                        u8::from(a.1) | u8::from(b.1) << 1 | u8::from(c.1) << 2,
-                        a.0.span.times(b.0.span).times(c.0.span),
-                    );
-                }
-            }
-        }
-    }
-
-    /// Number of groups.
-    fn total(&self) -> u64 {
-        let mut total = 0;
-        self.passes(None, &mut |_, _, span| total += span.count);
-        total
-    }
-
-    fn along(&self, i: usize, level: Option<usize>) -> Along {
-        let mut list = Along::default();
-        match self.last_visits_from {
-            None => self.add_along(i, level, &|d| (self.temporal)(d), &|_| Role::Free, &mut list),
-            Some(parent) => self.last_along(i, level, parent, &mut list),
-        }
-        list
-    }
-
-    /// A visit is a tile's last if it takes in the last temporal setting of the reduction, as the corner of the whole
-    /// machine sees it; iterations that do not exist belong to the residency before them.
-    fn last_along(&self, i: usize, level: Option<usize>, parent: usize, list: &mut Along) {
-        let dim = self.dims[i];
-        let digits = self.nest.outside(self.child, dim);
-        let bound = self.nest.bounds[dim];
-        let mut last = [0; super::nest::MAX_DIGITS];
-        let mut reached = 0;
-        for (digit, last) in digits.iter().zip(&mut last).filter(|(d, _)| !d.spatial) {
-            *last = ((bound - 1 - reached) / digit.weight).min(digit.trips - 1);
-            reached += *last * digit.weight;
-        }
-        let value = |digit: &Digit, of: &[u64]| {
-            let at = digits.iter().position(|d| d.position == digit.position);
-            at.map_or(0, |at| of[at])
-        };
-        let above = |d: &Digit| d.spatial && d.level < parent;
-        odometer(digits, above, bound, &mut |base| {
-            let temporal = |d: &Digit| match (self.temporal)(d) {
-                Role::Free => Role::Exactly(value(d, &last)),
-                fixed => fixed,
-            };
-            // The settings of the digits above that add up to `base`.
-            let fixed = |d: &Digit| {
-                if d.level < parent {
-                    Role::Exactly(base / d.weight % d.trips)
-                } else {
-                    Role::Free
-                }
-            };
-            self.add_along(i, level, &temporal, &fixed, list);
-        });
-    }
-
-    fn add_along(
-        &self,
-        i: usize,
-        level: Option<usize>,
-        temporal: &dyn Fn(&Digit) -> Role,
-        spatial: &dyn Fn(&Digit) -> Role,
-        list: &mut Along,
-    ) {
-        let digits = self.nest.outside(self.child, self.dims[i]);
-        if digits.is_empty() && !self.split[i] {
-            list.add(
-                Degree {
-                    members: 1,
-                    span: Span::singles(1, (0, 0)),
-                },
-                false,
-            );
-            return;
-        }
-        let inside = |l: usize| level.is_none_or(|level| l > level);
-        let role = |d: &Digit| {
-            if !d.spatial {
-                temporal(d)
-            } else if inside(d.level) && (self.grouped)(d.level) {
-                Role::ZERO
-            } else {
-                spatial(d)
-            }
-        };
-        let mut block = 0..0;
-        if let Some(level) = level.filter(|&l| (self.grouped)(l)) {
-            let here = |d: &Digit| d.spatial && d.level == level;
-            if let Some(from) = digits.iter().position(here) {
-                block = from..from + digits.iter().filter(|d| here(d)).count();
-            }
-        }
-        let mut degree = [Degree::default(); 3];
-        let len = degrees(digits, block.clone(), level, role, &mut degree);
-        for degree in &degree[..len] {
-            list.add(*degree, false);
-        }
-        if self.split[i] && len > 0 {
-            // The string of the last tile leaves the group that it would be in.
-            let block = &digits[block];
-            let bound = block.iter().fold(0, |b, d| b * d.trips + d.bound);
-            let others_follow = digits
-                .iter()
-                .any(|d| d.spatial && d.bound > 0 && inside(d.level) && (self.grouped)(d.level));
-            let own = |d: &Digit| d.spatial && Some(d.level) == level;
-            let at = digits
-                .iter()
-                .filter(|d| own(d))
-                .fold((0, 0), |at, d| (at.0 + d.step.0 * d.bound, at.1 + d.step.1 * d.bound));
-            if !others_follow {
-                if block.is_empty() {
-                    list.take(1, Span::singles(1, at));
-                } else {
-                    list.take(bound + 1, fan(block, bound + 1, 1));
-                    let rest = Degree {
-                        members: bound,
-                        span: fan(block, bound, 1),
-                    };
-                    if bound > 0 {
-                        list.add(rest, false);
-                    }
-                }
-            }
-            let alone = Degree {
-                members: 1,
-                span: Span::singles(1, at),
-            };
-            list.add(alone, true);
-        }
-    }
-}
-
-/// Group sizes along one dimension, and whether they are those of the last tile.
-#[derive(Debug, Clone, Copy, Default)]
-struct Along {
-    entries: [(Degree, bool); 5],
-    len: usize,
-}
-
-impl Along {
-    fn entries(&self) -> &[(Degree, bool)] {
-        &self.entries[..self.len]
-    }
-
-    fn add(&mut self, degree: Degree, last: bool) {
-        let same = |e: &&mut (Degree, bool)| e.0.members == degree.members && e.1 == last;
-        match self.entries[..self.len].iter_mut().find(same) {
-            Some(known) => known.0.span = known.0.span.plus(degree.span),
-            None => {
-                self.entries[self.len] = (degree, last);
-                self.len += 1;
-            }
-        }
-    }
-
-    fn take(&mut self, members: u64, span: Span) {
-        let same = |e: &&mut (Degree, bool)| e.0.members == members && !e.1;
-        if let Some(known) = self.entries[..self.len].iter_mut().find(same) {
-            known.0.span = known.0.span.minus(span);
-        }
-    }
-}
-
-/// Calls `visit` for every combination of classes of the dimensions.
-pub(super) fn combine(classes: &[Vec<Class>; 5], mut visit: impl FnMut(&Joined)) {
-    fn go(classes: &[Vec<Class>], at: u8, so_far: &Joined, visit: &mut dyn FnMut(&Joined)) {
-        match classes.split_first() {
-            Some((first, rest)) if !first.is_empty() => {
-                for class in first {
-                    let mut joined = *so_far;
-                    for (j, c) in joined.innermost.iter_mut().zip(&class.innermost) {
-                        *j = (*j).max(*c);
-                    }
-                    for (j, c) in joined.at.iter_mut().zip(&class.at) {
-                        *j = (
-                            j.0 * class.count + c.0 * so_far.count,
-                            j.1 * class.count + c.1 * so_far.count,
-                        );
-                    }
-                    joined.count *= class.count;
-                    joined.size *= class.extent;
-                    joined.last |= u8::from(class.last) << at;
-                    go(rest, at + 1, &joined, visit);
-                }
-            }
-            _ => visit(so_far),
-        }
-    }
-    let none = Joined {
-        count: 1,
-        size: 1,
-        innermost: [NOWHERE; MAX_LEVELS],
-        last: 0,
-        at: [(0, 0); MAX_LEVELS],
-    };
-    go(classes, 0, &none, &mut visit);
-}
-
-/// One class of each dimension.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Joined {
-    /// How many settings.
-    pub(super) count: u64,
-    /// Tile size.
-    pub(super) size: u64,
-    /// Position of the innermost effective loop, per level of the chain.
-    pub(super) innermost: [i32; MAX_LEVELS],
-    /// Dimensions that have the last tile, as bits.
-    pub(super) last: u8,
-    /// Σ of the positions in the mesh below each level.
-    at: [(u64, u64); MAX_LEVELS],
-}
-
-impl Joined {
-    fn span(&self, what: What) -> Span {
-        match what {
-            What::Pass(level) => Span::singles(self.count, self.at[level]),
-            _ => Span::singles(self.count, (0, 0)),
-        }
-    }
-}
-
-/// The levels through which a tensor comes down, outermost first.
-#[derive(Debug, Clone, Copy, Default)]
-struct Links {
-    levels: [usize; MAX_LEVELS],
-    /// See [`Chain`].
-    floors: [i32; MAX_LEVELS],
-    len: usize,
-}
-
-impl Links {
-    fn push(&mut self, level: usize, floor: i32) {
-        self.levels[self.len] = level;
-        self.floors[self.len] = floor;
-        self.len += 1;
-    }
-
-    fn last(&self) -> usize {
-        self.levels[self.len - 1]
-    }
-
-    fn levels(&self) -> &[usize] {
-        &self.levels[..self.len]
-    }
-
-    fn only_last(&self) -> Links {
-        let mut only = Links::default();
-        only.push(self.last(), self.floors[self.len - 1]);
-        only
     }
 }

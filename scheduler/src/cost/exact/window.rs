@@ -56,6 +56,22 @@ impl AffineAxis {
         }
     }
 
+    /// Pairs of a window of `p..p+windows` and a tap of `r..r+taps` that touch a real row.
+    pub(super) fn pairs(&self, p: u64, windows: u64, r: u64, taps: u64) -> u64 {
+        let mut pairs = 0;
+        for tap in r..r + taps {
+            let offset = tap * self.dilation;
+            let from = self.real_from.saturating_sub(offset).div_ceil(self.stride).max(p);
+            let to = self
+                .real_to
+                .saturating_sub(offset)
+                .div_ceil(self.stride)
+                .min(p + windows);
+            pairs += to.saturating_sub(from);
+        }
+        pairs
+    }
+
     fn gapped(&self, p: u64, windows: u64, r: u64, taps: u64) -> Rows {
         let from = p * self.stride + r * self.dilation;
         let windows = Windows {
@@ -198,6 +214,11 @@ mod tests {
                 for a in tiles {
                     let (sa, ra) = (slow(stride, dilation, &real, a), axis.rows(a.0, a.1, a.2, a.3));
                     assert_eq!(ra.count, sa.len() as u64, "{stride} {dilation} {real:?} {a:?}");
+                    let one_by_one = (a.0..a.0 + a.1).flat_map(|p| (a.2..a.2 + a.3).map(move |r| (p, 1, r, 1)));
+                    let pairs = one_by_one
+                        .map(|t| slow(stride, dilation, &real, t).len() as u64)
+                        .sum::<u64>();
+                    assert_eq!(axis.pairs(a.0, a.1, a.2, a.3), pairs);
                     for b in tiles {
                         let (sb, rb) = (slow(stride, dilation, &real, b), axis.rows(b.0, b.1, b.2, b.3));
                         assert_eq!(

@@ -2,8 +2,8 @@
 
 use cyclonest_workloads::{Dim, Tensor};
 
+use crate::cost::exact::hardware::{FREE, Hardware, PLAIN};
 use crate::cost::exact::nest::{Digit, Nest, Role, existing as strings, last_obeys};
-use crate::cost::exact::traffic::{FREE, Hardware, PLAIN};
 use crate::cost::exact::window::AffineAxis;
 
 /// Iterations of a spatial loop that have work.
@@ -175,16 +175,6 @@ pub(super) fn streamed_inputs(
 
 /// The share of all pairs of a window and a tap that touch a real row.
 pub(super) fn real_share(axis: &AffineAxis, bounds: (u64, u64)) -> f64 {
-    let mut real = 0;
-    for tap in 0..bounds.1 {
-        let offset = tap * axis.dilation;
-        let from = axis
-            .real_from
-            .saturating_sub(offset)
-            .div_ceil(axis.stride)
-            .min(bounds.0);
-        let to = axis.real_to.saturating_sub(offset).div_ceil(axis.stride).min(bounds.0);
-        real += to.saturating_sub(from);
-    }
+    let real = axis.pairs(0, bounds.0, 0, bounds.1);
     real as f64 / (bounds.0 * bounds.1) as f64
 }

@@ -23,9 +23,9 @@ use cyclonest_workloads::{DimMap, Problem, Tensor};
 use self::cursor::{Cursor, MAX_TURNS, turns};
 use self::laps::{Lap, NO_LAP};
 use self::plan::Plan;
+use super::hardware::Hardware;
 use super::latency::{RESOURCES, Timing};
 use super::nest::Nest;
-use super::traffic::Hardware;
 use crate::cost::CostError;
 
 /// Residencies of a stream that are remembered; more slots than fit are taken for as many as do.

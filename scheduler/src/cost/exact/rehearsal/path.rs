@@ -3,8 +3,8 @@
 use cyclonest_arch::Width;
 use cyclonest_workloads::{Dim, DimMap, Tensor};
 
+use crate::cost::exact::hardware::PLAIN;
 use crate::cost::exact::nest::MAX_LEVELS;
-use crate::cost::exact::traffic::PLAIN;
 use crate::cost::exact::window::AffineAxis;
 
 /// Read port, networks, write port.

@@ -10,9 +10,9 @@ use super::path::{Path, Stage, Stream};
 use super::work::Work;
 use crate::cost::exact::burst::{Burst, Clipped};
 use crate::cost::exact::classes::Class;
+use crate::cost::exact::hardware::{FREE, Hardware};
 use crate::cost::exact::latency::Timing;
 use crate::cost::exact::nest::{MAX_LEVELS, Nest};
-use crate::cost::exact::traffic::{FREE, Hardware};
 use crate::cost::exact::window::AffineAxis;
 
 /// Everything that the rehearsal needs to know of a mapping.

@@ -4,9 +4,9 @@ use cyclonest_arch::Width;
 use cyclonest_workloads::{Dim, DimMap, Tensor};
 
 use super::fan::distinct;
+use crate::cost::exact::hardware::Hardware;
 use crate::cost::exact::latency::{KINDS, Timing};
 use crate::cost::exact::nest::Nest;
-use crate::cost::exact::traffic::Hardware;
 use crate::cost::exact::window::AffineAxis;
 
 /// The inside of a PE.
