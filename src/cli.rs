@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    bench, calibrate, check, compare, explore, host, list, plot, report, schedule, show, simulate, stream, validate,
+    bench, calibrate, check, compare, explore, host, list, plot, report, reproduce, schedule, show, simulate, stream,
+    validate,
 };
 use crate::faults::Faults;
 
@@ -37,6 +38,7 @@ enum Command {
     Stream(stream::Args),
     Explore(explore::Args),
     Validate(validate::Args),
+    Reproduce(reproduce::Args),
 }
 
 /// How a command that could do its work ended.
@@ -79,6 +81,7 @@ impl Command {
             Command::Stream(args) => stream::run(args),
             Command::Explore(args) => explore::run(args),
             Command::Validate(args) => validate::run(args),
+            Command::Reproduce(args) => reproduce::run(args),
         }
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod list;
 pub(crate) mod native;
 pub(crate) mod plot;
 pub(crate) mod report;
+pub(crate) mod reproduce;
 pub(crate) mod schedule;
 pub(crate) mod show;
 pub(crate) mod simulate;

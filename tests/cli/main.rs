@@ -7,6 +7,7 @@ mod names;
 mod native;
 mod plot;
 mod readme;
+mod reproduce;
 mod schedule;
 mod show;
 mod simulate;

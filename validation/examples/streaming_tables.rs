@@ -8,6 +8,7 @@ use cyclonest_arch::streaming::{
 use cyclonest_scheduler::streaming::{Anneal, Budget, Exact, Found, OptimiseError, Optimiser, Rule, Space};
 use cyclonest_sim::streaming::{Ends, Options, partition_pipeline, simulate};
 use cyclonest_validation::reference::samo;
+use cyclonest_validation::tuned;
 
 const SMALL: [&str; 9] = [
     "simple",
@@ -225,47 +226,18 @@ fn designs(only: Option<&str>) {
     }
 }
 
-/// The hand-tuned foldings that come with FINN's examples, as a design that breaks no rule of ours is not asked for.
-fn hand_tuned_designs() -> Vec<(String, Graph, Design, f64)> {
-    let text = include_str!("../data/finn_handtuned.json");
-    let file: serde_json::Value = serde_json::from_str(text).expect("JSON");
-    let flow = backend("finn").expect("known");
-    let mut list = Vec::new();
-    for network in ["cnv", "mobilenet_v1_samo"] {
-        let graph = graph(flow.as_ref(), network).expect("builds");
-        // The file has the examples' own names.
-        let entry = &file[if network == "cnv" { network } else { "mobilenetv1" }];
-        let platform = Platform::named("u250_4slr").expect("bundled");
-        let mut design = all_ones(&graph, &platform, Vec::new(), Objective::Latency);
-        for (name, folding) in &mut design.foldings {
-            let nodes = entry["nodes"].as_array().expect("nodes");
-            let node = nodes
-                .iter()
-                .find(|n| n["name"] == name.as_str())
-                .expect("every node is given");
-            let field = |key: &str| node[key].as_u64().expect("a number");
-            *folding = Folding {
-                cin: field("simd"),
-                cout: field("pe"),
-                k: 1,
-            };
-        }
-        list.push((
-            network.to_owned(),
-            graph,
-            design,
-            entry["latency_cycles"].as_f64().expect("a number"),
-        ));
-    }
-    list
-}
-
 fn hand_tuned() {
     println!("\n| network | hand-tuned µs | exact, u250_1slr µs | exact, u250_4slr µs | all ones µs |");
     println!("|---|---|---|---|---|");
     let flow = backend("finn").expect("known");
     let coefficients = Coefficients::estimate();
-    for (network, graph, design, cycles) in hand_tuned_designs() {
+    for tuned::Tuned {
+        network,
+        graph,
+        design,
+        cycles,
+    } in tuned::designs()
+    {
         let time = |name: &str| {
             let platform = Platform::named(name).expect("bundled");
             let space = Space::new(&graph, flow.as_ref(), &platform, &coefficients);
@@ -298,8 +270,12 @@ fn model() {
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     let coefficients = Coefficients::estimate();
-    for (network, graph, design, _) in hand_tuned_designs() {
-        row(&format!("{network} finn, hand-tuned"), &graph, &design);
+    for tuned in tuned::designs() {
+        row(
+            &format!("{} finn, hand-tuned", tuned.network),
+            &tuned.graph,
+            &tuned.design,
+        );
     }
     for network in ["tfc", "lenet"] {
         let flow = backend("finn").expect("known");

@@ -8,5 +8,6 @@ pub mod native;
 pub mod observe;
 pub mod oracle;
 pub mod reference;
+pub mod tuned;
 
 pub use csa::Csa;

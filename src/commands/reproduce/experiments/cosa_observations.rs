@@ -1,0 +1,91 @@
+//! CoSA, Figs. 3 and 4: what the order of the loops alone changes, and what the spatial loops alone change.
+
+use cyclonest_plots::{BarOptions, BarRow, Scale, Style, bars};
+use cyclonest_validation::observe::{Variant, permutations, spatial, spread};
+use cyclonest_workloads::{Dim, DimMap, Padding, Problem};
+
+use super::super::experiment::Results;
+use super::super::lab::{Job, Lab, accelerator, judge};
+
+/// Bars that the figure has room for.
+const SHOWN: usize = 12;
+
+fn layer(kernel: u64, outputs: u64, channels: u64, filters: u64) -> Problem {
+    let bounds = DimMap::from_fn(|dim| match dim {
+        Dim::R | Dim::S => kernel,
+        Dim::P | Dim::Q => outputs,
+        Dim::C => channels,
+        Dim::K => filters,
+        _ => 1,
+    });
+    let border = (kernel - 1) / 2;
+    Problem {
+        padding: Padding {
+            top: border,
+            bottom: border,
+            left: border,
+            right: border,
+        },
+        ..Problem::new(bounds)
+    }
+}
+
+/// Judges every variant of the mapping that `milp` finds; draws some, evenly spread over their ranks.
+fn observe(
+    problem: Problem,
+    what: &str,
+    paper: &str,
+    variants: fn(&Problem, &cyclonest_arch::Accelerator, &cyclonest_arch::Mapping) -> Result<Vec<Variant>, String>,
+) -> Result<Results, String> {
+    let arch = accelerator("simba")?;
+    let job = Job {
+        network: "cosa".to_string(),
+        layer: what.to_string(),
+        problem,
+    };
+    let mapped = judge(&job, &arch, "milp").ok_or("milp finds no mapping")?;
+    let all = variants(&job.problem, &arch, &mapped.mapping)?;
+    let slowest = all.iter().map(|v| v.cycles).max().ok_or("there is no variant")? as f64;
+    let count = all.len();
+    let rows: Vec<BarRow> = (0..count.min(SHOWN))
+        .map(|n| {
+            let rank = n * (count - 1) / (SHOWN.min(count) - 1).max(1);
+            BarRow {
+                group: format!("#{}", rank + 1),
+                series: what.to_string(),
+                value: slowest / all[rank].cycles as f64,
+            }
+        })
+        .collect();
+    let mut results = Results::default();
+    let options = BarOptions {
+        y_label: "speed-up over the slowest [×]".to_string(),
+        x_label: "rank".to_string(),
+        scale: Scale::Linear,
+        geomean: false,
+        reference: Some(1.0),
+    };
+    results.figure("", bars(&rows, &options, &Style::default()))?;
+    results.found(
+        format!("slowest ÷ fastest {what} on simba"),
+        paper,
+        format!(
+            "{:.2}× over {count} variants of one mapping (simulated)",
+            spread(&all).unwrap_or(1.0)
+        ),
+    );
+    Ok(results)
+}
+
+pub(super) fn fig3(_: &Lab) -> Result<Results, String> {
+    observe(layer(3, 8, 32, 1024), "order of loops", "up to 1.7×", permutations)
+}
+
+pub(super) fn fig4(_: &Lab) -> Result<Results, String> {
+    observe(
+        layer(1, 16, 256, 1024),
+        "choice of spatial loops",
+        "up to 4.3×",
+        spatial,
+    )
+}
