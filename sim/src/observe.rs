@@ -36,6 +36,9 @@ pub trait Observer {
     fn occupancy(&mut self, at: u64, buffer: Buffer, slots: u64) {}
 
     /// A stretch of time is left out, because the same happened before.
+    ///
+    /// What is under way when time goes on is told anew: transfers are requested again, under other numbers, bursts
+    /// that have begun follow from there to their end, and so does the occupancy of every buffer.
     fn skipped(&mut self, stretch: Skipped) {}
 
     /// Time up to which stretches may be skipped, asked at `now`: a value that is not later than `now` forbids

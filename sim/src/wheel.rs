@@ -102,6 +102,21 @@ impl<E: Ord + Copy> Wheel<E> {
         events
     }
 
+    /// Goes to `now`, with these events to come, given in the order in which they will come out.
+    pub(crate) fn restore(&mut self, now: Cycle, pending: &[(Cycle, E)]) {
+        for (word, bits) in self.occupied.iter_mut().enumerate() {
+            while *bits != 0 {
+                self.buckets[word * 64 + bits.trailing_zeros() as usize].clear();
+                *bits &= *bits - 1;
+            }
+        }
+        self.far.clear();
+        self.now = now;
+        for &(at, event) in pending {
+            self.push(at, event);
+        }
+    }
+
     fn next_near(&self) -> Option<Cycle> {
         let start = self.now.0 as usize % BUCKETS;
         let (word, bit) = (start / 64, start % 64);

@@ -71,7 +71,9 @@ impl Observer for Sums {
     }
 
     fn occupancy(&mut self, _: u64, buffer: Buffer, slots: u64) {
-        let before = self.slots.insert(buffer, slots).unwrap_or(0);
+        let Some(before) = self.slots.insert(buffer, slots) else {
+            return;
+        };
         assert!(before.abs_diff(slots) <= 1, "{buffer:?} goes from {before} to {slots}");
     }
 
@@ -84,6 +86,9 @@ impl Observer for Sums {
             );
         }
         self.skipped.push(stretch);
+        // What is under way is told anew.
+        self.under_way.clear();
+        self.slots.clear();
     }
 
     fn skip_until(&self, now: u64) -> u64 {

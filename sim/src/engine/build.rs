@@ -1,14 +1,16 @@
 //! From a plan to a world: ports, channels, stores, sequencers and PEs as entities.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
 
 use cyclonest_arch::{Accelerator, Channels, Counts, Mapping, Network, NetworkKind, Ports, Reduction};
-use cyclonest_workloads::{Dim, DimMap, Problem, Tensor, TensorMap};
+use cyclonest_workloads::{Dim, Problem, Tensor, TensorMap};
 use specs::{Builder, World, WorldExt};
 
 use super::Shared;
 use super::components::{
-    Feed, Flow, Need, Pe, PeId, Record, Resource, ResourceId, Sequencer, SequencerId, Shape, Stage, Store, StoreId,
+    Feed, Flow, Need, Pe, PeId, Record, Resource, ResourceId, Sequencer, SequencerId, Shape, ShapeCache, Stage, Store,
+    StoreId,
 };
 use super::recur::Recurrence;
 use super::stall::Blame;
@@ -368,6 +370,7 @@ pub(crate) fn world(
         }
         world.create_entity().with(store).build();
     }
+    let caches = sequencers.iter().map(|_| ShapeCache::default()).collect();
     for sequencer in sequencers {
         world.create_entity().with(sequencer).build();
     }
@@ -375,6 +378,7 @@ pub(crate) fn world(
         world.create_entity().with(pe).build();
     }
     let levels = arch.levels.len();
+    let traffic = TrafficCounters::new(levels, plan.children.iter().map(Vec::len));
     let plan_loops = plan.steps[plan.pe_level].loops.len();
     // A first guess at the size of a snapshot: some residencies per store.
     let key_words = 60 * (plan.instances.iter().map(Vec::len).sum::<usize>() as u64);
@@ -382,6 +386,7 @@ pub(crate) fn world(
         plan,
         wiring,
         shapes: Vec::new(),
+        caches,
         transfers: Vec::new(),
         idle_transfers: Vec::new(),
         wheel: Wheel::new(),
@@ -391,10 +396,16 @@ pub(crate) fn world(
         openable: std::collections::BinaryHeap::new(),
         ready_pes: Vec::new(),
         recurrence: (options.fast_forward != FastForward::Off && !options.check_values && options.fault.is_none())
-            .then(|| Recurrence::new(plan_loops, key_words, options.fast_forward == FastForward::Eager)),
+            .then(|| {
+                Box::new(Recurrence::new(
+                    plan_loops,
+                    key_words,
+                    options.fast_forward == FastForward::Eager,
+                ))
+            }),
         data: options.check_values.then(|| Data::new(options.seed, options.fault)),
         counts: Counts::new(arch),
-        traffic: TrafficCounters::new(levels),
+        traffic,
         blame: Blame::new(levels),
         fill_blame: Blame::new(levels),
         values: crate::Values::NotChecked,
@@ -403,6 +414,7 @@ pub(crate) fn world(
             Some(Fault::LoseTransfer(number)) => Some(number),
             _ => None,
         },
+        offset: 0,
         last_arrival: Cycle(0),
         events: 0,
         transfer_count: 0,
@@ -519,7 +531,7 @@ fn sequencer(
     let feeds = (0..below)
         .map(|i| {
             let instance = &plan.instances[c][first_instance + i];
-            let path = instance.path[p + 1..=c].to_vec();
+            let path: Arc<[u32]> = instance.path[p + 1..=c].into();
             // What a network cannot do together (multicast or reduce) makes children different.
             let key = (p..c)
                 .filter(|&k| {
@@ -542,11 +554,11 @@ fn sequencer(
                 path,
                 started: false,
                 tile: Tile::default(),
-                low: DimMap::default(),
+                begun: 0,
                 group: 0,
                 parent: 0,
                 idle: false,
-                reduction: [0; 3],
+                reduced: false,
             }
         })
         .collect();
@@ -563,7 +575,7 @@ fn sequencer(
         base,
         last_offsets: [last(Dim::C), last(Dim::R), last(Dim::S)],
         cursor: Cursor::new(&steps, base, bounds),
-        steps,
+        steps: Arc::new(steps),
         started: false,
         parent_ordinal: 0,
         parent_reduction: [0; 3],
@@ -571,8 +583,6 @@ fn sequencer(
         first: 0,
         groups: VecDeque::new(),
         visits: VecDeque::new(),
-        shapes: HashMap::new(),
-        recent: Default::default(),
     }
 }
 
@@ -603,7 +613,8 @@ fn processing_elements(plan: &Plan, stores: &[Store]) -> Vec<Pe> {
             queued: false,
             busy: 0,
             stalled: 0,
-            skipped: 0,
+            finished_at: 0,
+            finished_for: 0,
             base: plan.instances[plan.pe_level][i as usize].base,
         })
         .collect()

@@ -1,6 +1,7 @@
 //! The hardware as columns: one component type per kind of entity.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use cyclonest_arch::Width;
 use cyclonest_workloads::{DimMap, Tensor};
@@ -56,7 +57,6 @@ impl Component for Resource {
 /// A residency of a store (rule 3), from its generation until its slot is free again.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Record {
-    pub(crate) level: usize,
     /// First step, as a rank among the steps of the level.
     pub(crate) first_step: u64,
     /// First step that no longer needs it although it is still the residency (its tile is empty there).
@@ -92,7 +92,7 @@ pub(crate) struct Record {
 }
 
 /// A buffer of one tensor in one instance of a level: slots, and the residencies in, before and on the way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Store {
     // wiring
     pub(crate) tensor: Tensor,
@@ -233,7 +233,6 @@ pub(crate) struct Shape {
 /// Children whose next residency comes (or is fetched) with one transfer (rule 10).
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
-    pub(crate) level: usize,
     pub(crate) step: u64,
     pub(crate) parent: u64,
     pub(crate) elements: u64,
@@ -247,11 +246,11 @@ pub(crate) struct Group {
 /// Children that open the same output tile at the same step.
 #[derive(Debug, Clone)]
 pub(crate) struct Visit {
-    pub(crate) level: usize,
     pub(crate) step: u64,
     pub(crate) parent: u64,
     pub(crate) tile: Tile,
-    pub(crate) low: DimMap<u64>,
+    /// The child that opens it first.
+    pub(crate) member: u32,
     /// The store that fetches the partial sum, and the path to it.
     pub(crate) fetch: Option<(StoreId, ShapeId)>,
     pub(crate) fetch_queued: bool,
@@ -302,7 +301,7 @@ impl Flow {
 pub(crate) struct Feed {
     pub(crate) store: StoreId,
     /// Child index at every level from the parent's child level to its own.
-    pub(crate) path: Vec<u32>,
+    pub(crate) path: Arc<[u32]>,
     /// Equal for children that one transfer may serve (operands) or drain (outputs).
     pub(crate) class: u32,
     pub(crate) first_of_reduction: bool,
@@ -311,16 +310,16 @@ pub(crate) struct Feed {
     /// Its next step that exists, from the sequencer's step on: a child at the edge has fewer than its siblings.
     pub(crate) cursor: Cursor,
     pub(crate) started: bool,
-    /// Tile loaded first in the current residency, and where it starts.
+    /// Tile loaded first in the current residency, and the rank of the step where that was.
     pub(crate) tile: Tile,
-    pub(crate) low: DimMap<u64>,
+    pub(crate) begun: u64,
     /// Current group or visit.
     pub(crate) group: u64,
     pub(crate) parent: u64,
     /// Tile of the last step was empty.
     pub(crate) idle: bool,
-    /// Lowest C, R and S of the parent's tile at the last step that existed for this child.
-    pub(crate) reduction: [u64; 3],
+    /// The last step that existed for this child was the last one of the reduction (rule 20).
+    pub(crate) reduced: bool,
 }
 
 impl Feed {
@@ -336,7 +335,7 @@ impl Feed {
 }
 
 /// Generates the residencies of one tensor for all children of one parent store, in step order.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Sequencer {
     // wiring
     pub(crate) tensor: Tensor,
@@ -345,7 +344,7 @@ pub(crate) struct Sequencer {
     pub(crate) level: usize,
     pub(crate) parent: StoreId,
     pub(crate) halo: bool,
-    pub(crate) steps: Steps,
+    pub(crate) steps: Arc<Steps>,
     /// Of the loops of `steps`, those outside the parent's level.
     pub(crate) outer_loops: usize,
     pub(crate) base: DimMap<u64>,
@@ -361,7 +360,11 @@ pub(crate) struct Sequencer {
     pub(crate) first: u64,
     pub(crate) groups: VecDeque<Group>,
     pub(crate) visits: VecDeque<Visit>,
-    // cache
+}
+
+/// The shapes of one sequencer that were built so far.
+#[derive(Debug, Default)]
+pub(crate) struct ShapeCache {
     pub(crate) shapes: HashMap<(bool, Vec<u32>), ShapeId>,
     /// Shapes of the last step's groups by their place: up and down.
     pub(crate) recent: [Vec<(Vec<u32>, ShapeId)>; 2],
@@ -401,7 +404,7 @@ pub(crate) struct Need {
 }
 
 /// A processing element: the innermost event level and its lanes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Pe {
     pub(crate) cursor: Cursor,
     pub(crate) base: DimMap<u64>,
@@ -414,8 +417,22 @@ pub(crate) struct Pe {
     pub(crate) queued: bool,
     pub(crate) busy: u64,
     pub(crate) stalled: u64,
-    /// Cycles that were skipped after its last burst.
-    pub(crate) skipped: u64,
+    /// Simulated time of the end of the last of all its bursts.
+    pub(crate) finished_at: u64,
+    /// Cycles since then; up to date only while a snapshot is taken.
+    pub(crate) finished_for: u64,
+}
+
+impl Pe {
+    /// Number of the next residency of a tensor that it will begin to use.
+    pub(crate) fn next_of(&self, tensor: Tensor) -> u64 {
+        let [outputs, weights, inputs] = self.needs.map(|need| need.next);
+        match tensor {
+            Tensor::Outputs => outputs,
+            Tensor::Weights => weights,
+            Tensor::Inputs => inputs,
+        }
+    }
 }
 
 impl Component for Pe {
@@ -442,6 +459,8 @@ pub(crate) struct Transfer {
     pub(crate) cargo: Cargo,
     /// Position among all transfers, in the order of the requests.
     pub(crate) number: u64,
+    /// First step that needs the cargo, for those who watch.
+    pub(crate) step: u64,
     /// Residency that a fetch opens.
     pub(crate) ordinal: u64,
     pub(crate) sequencer: SequencerId,

@@ -96,7 +96,8 @@ impl<O: Observer> Engine<'_, O> {
         let end = now + cycles.max(1);
         self.s.wheel.push(end, Event::BurstEnd(id));
         if O::ACTIVE {
-            self.observer.burst(id.0, self.simulated(now).0, self.simulated(end).0);
+            self.observer
+                .burst(id.0, self.s.simulated(now).0, self.s.simulated(end).0);
         }
     }
 
@@ -111,6 +112,9 @@ impl<O: Observer> Engine<'_, O> {
         pe.cursor
             .advance(&self.s.plan.steps[level], &self.s.plan.problem.bounds);
         let finished = pe.cursor.finished;
+        if finished {
+            pe.finished_at = now.0.wrapping_add(self.s.offset);
+        }
         if id.0 == 0 && !finished {
             let crossed = pe.cursor.changed;
             if let Some(recurrence) = &mut self.s.recurrence {
@@ -226,13 +230,12 @@ impl<O: Observer> Engine<'_, O> {
         if cycles > 0 {
             pe.blame_from = end;
             pe.stalled += cycles;
-            // No period that is skipped has a first burst in it, so this is no counter that grows with periods.
             if pe.last_burst_end.is_none() {
                 self.s.fill_blame.add(reason, cycles);
             }
             self.s.blame.add(reason, cycles);
             if O::ACTIVE {
-                let (from, to) = (self.simulated(from).0, self.simulated(end).0);
+                let (from, to) = (self.s.simulated(from).0, self.s.simulated(end).0);
                 self.observer.stalled(id.0, from, to, reason);
             }
         }

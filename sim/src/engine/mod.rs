@@ -30,7 +30,9 @@ use crate::outcome::{Outcome, StallReason, Values};
 use crate::plan::Plan;
 use crate::wheel::Wheel;
 use crate::{Cycle, Options, SimError};
-use components::{Pe, PeId, Resource, Sequencer, SequencerId, Shape, ShapeId, Store, StoreId, Transfer, TransferId};
+use components::{
+    Pe, PeId, Resource, Sequencer, SequencerId, Shape, ShapeCache, ShapeId, Store, StoreId, Transfer, TransferId,
+};
 use stall::Blame;
 use traffic::TrafficCounters;
 
@@ -71,6 +73,7 @@ pub(crate) struct Shared {
     pub(crate) plan: Plan,
     pub(crate) wiring: build::Wiring,
     pub(crate) shapes: Vec<Shape>,
+    pub(crate) caches: Vec<ShapeCache>,
     pub(crate) transfers: Vec<Transfer>,
     pub(crate) idle_transfers: Vec<TransferId>,
     pub(crate) wheel: Wheel<Event>,
@@ -89,8 +92,11 @@ pub(crate) struct Shared {
     pub(crate) deadlock: Option<String>,
     /// Transfer that never arrives, to test the detection of deadlocks.
     pub(crate) lose: Option<u64>,
+    /// In simulated time.
     pub(crate) last_arrival: Cycle,
-    pub(crate) recurrence: Option<recur::Recurrence>,
+    pub(crate) recurrence: Option<Box<recur::Recurrence>>,
+    /// Simulated minus internal time: what was skipped (and gone back) so far, modulo 2⁶⁴.
+    pub(crate) offset: u64,
     pub(crate) events: u64,
     pub(crate) transfer_count: u64,
 }
@@ -187,8 +193,8 @@ impl Built {
         for pe in pes.iter() {
             busy_cycles += pe.busy;
             match pe.last_burst_end {
-                Some(end) => {
-                    let after = Cycle(cycles).since(end + (skipped_cycles - pe.skipped));
+                Some(_) => {
+                    let after = cycles.saturating_sub(pe.finished_at);
                     finished += after;
                     drain_cycles = drain_cycles.min(after);
                 }
@@ -225,8 +231,7 @@ impl<O: Observer> Engine<'_, O> {
     fn run_to_end(&mut self, arch: &Accelerator) {
         self.start();
         self.run();
-        self.s.last_arrival = self.simulated(self.s.last_arrival);
-        self.s.now = self.simulated(self.s.now);
+        self.s.now = self.s.simulated(self.s.now);
         if self.pes.iter().all(|pe| pe.cursor.finished) && self.outputs_arrived() {
             self.s.values = self.verdict();
         } else {
@@ -294,6 +299,12 @@ impl Shared {
             self.transfers.push(transfer);
             TransferId(self.transfers.len() as u32 - 1)
         }
+    }
+
+    /// Simulated time of an internal one.
+    #[inline]
+    pub(crate) fn simulated(&self, internal: Cycle) -> Cycle {
+        Cycle(internal.0.wrapping_add(self.offset))
     }
 
     #[inline]

@@ -209,22 +209,20 @@ impl<O: Observer> Engine<'_, O> {
         let (tensor, p) = (q.tensor, q.parent_level);
         self.take_members(shape, parent, parent_ordinal);
         self.s.counts.levels[p].tensors[tensor].reads += elements;
-        let left = self.launch(
-            candidate.step,
-            Transfer {
-                cargo: Cargo::Fill,
-                ordinal: 0,
-                sequencer: id,
-                group: candidate.group,
-                shape,
-                elements,
-                bits: self.s.wiring.bits(tensor, false),
-                number: self.s.transfer_count,
-                stage: 0,
-                tail: Cycle(0),
-                hops: Vec::new(),
-            },
-        );
+        let left = self.launch(Transfer {
+            step: candidate.step,
+            cargo: Cargo::Fill,
+            ordinal: 0,
+            sequencer: id,
+            group: candidate.group,
+            shape,
+            elements,
+            bits: self.s.wiring.bits(tensor, false),
+            number: self.s.transfer_count,
+            stage: 0,
+            tail: Cycle(0),
+            hops: Vec::new(),
+        });
         let record = self.stores[parent.at()].record_mut(parent_ordinal);
         record.outstanding -= 1;
         record.left = record.left.max(left);
@@ -268,22 +266,20 @@ impl<O: Observer> Engine<'_, O> {
             self.stores[store.at()].record_mut(ordinal).timeline = timeline;
         }
         self.s.counts.levels[p].tensors[Tensor::Outputs].reads += elements;
-        self.launch(
-            candidate.step,
-            Transfer {
-                cargo: Cargo::Fetch,
-                ordinal,
-                sequencer: id,
-                group: candidate.group,
-                shape,
-                elements,
-                bits: self.s.wiring.bits(Tensor::Outputs, true),
-                number: self.s.transfer_count,
-                stage: 0,
-                tail: Cycle(0),
-                hops: Vec::new(),
-            },
-        );
+        self.launch(Transfer {
+            step: candidate.step,
+            cargo: Cargo::Fetch,
+            ordinal,
+            sequencer: id,
+            group: candidate.group,
+            shape,
+            elements,
+            bits: self.s.wiring.bits(Tensor::Outputs, true),
+            number: self.s.transfer_count,
+            stage: 0,
+            tail: Cycle(0),
+            hops: Vec::new(),
+        });
         self.generate_for(id, store);
         self.offer(store);
         // Drains of the visit had to wait for this (rule 18).
@@ -303,24 +299,22 @@ impl<O: Observer> Engine<'_, O> {
         if kept {
             self.s.counts.levels[level].tensors[Tensor::Outputs].drains += elements * members;
         }
-        self.launch(
-            candidate.step,
-            Transfer {
-                cargo: Cargo::Drain {
-                    stream: candidate.stream,
-                },
-                ordinal: 0,
-                sequencer: id,
-                group: candidate.group,
-                shape,
-                elements,
-                bits: self.s.wiring.bits(Tensor::Outputs, !last),
-                number: self.s.transfer_count,
-                stage: 0,
-                tail: Cycle(0),
-                hops: Vec::new(),
+        self.launch(Transfer {
+            step: candidate.step,
+            cargo: Cargo::Drain {
+                stream: candidate.stream,
             },
-        );
+            ordinal: 0,
+            sequencer: id,
+            group: candidate.group,
+            shape,
+            elements,
+            bits: self.s.wiring.bits(Tensor::Outputs, !last),
+            number: self.s.transfer_count,
+            stage: 0,
+            tail: Cycle(0),
+            hops: Vec::new(),
+        });
     }
 
     /// Every member of a fill takes its slot.
@@ -350,7 +344,7 @@ impl<O: Observer> Engine<'_, O> {
     #[inline]
     pub(super) fn tell_occupancy(&mut self, id: StoreId) {
         if O::ACTIVE {
-            let at = self.simulated(self.s.now).0;
+            let at = self.s.simulated(self.s.now).0;
             let store = &self.stores[id.at()];
             let buffer = Buffer {
                 level: store.level,
@@ -363,9 +357,9 @@ impl<O: Observer> Engine<'_, O> {
 
     /// Tells the observer of a transfer that has been requested.
     #[inline]
-    fn tell_request(&mut self, id: TransferId, step: u64) {
+    pub(super) fn tell_request(&mut self, id: TransferId) {
         if O::ACTIVE {
-            let at = self.simulated(self.s.now).0;
+            let at = self.s.simulated(self.s.now).0;
             let t = &self.s.transfers[id.at()];
             let q = &self.sequencers[t.sequencer.at()];
             let stores = &self.s.shapes[t.shape.at()].stores;
@@ -381,7 +375,7 @@ impl<O: Observer> Engine<'_, O> {
                 parent_level: q.parent_level,
                 level: q.level,
                 parent: self.stores[q.parent.at()].instance,
-                step,
+                step: t.step,
                 members: &members,
                 elements: t.elements,
                 bits: t.bits,
@@ -390,12 +384,12 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Starts a transfer, whose cargo is first needed at `step`, at its first stage; returns when it has left it.
-    fn launch(&mut self, step: u64, transfer: Transfer) -> Cycle {
+    /// Starts a transfer at its first stage; returns when it has left it.
+    fn launch(&mut self, transfer: Transfer) -> Cycle {
         let drain = matches!(transfer.cargo, Cargo::Drain { .. });
         let (sequencer, elements) = (transfer.sequencer, transfer.elements);
         let id = self.s.transfer(transfer);
-        self.tell_request(id, step);
+        self.tell_request(id);
         self.load_transfer(id);
         let left = self.enter_stage(id).max(self.s.now + 1);
         if drain {

@@ -174,7 +174,7 @@ impl<O: Observer> Engine<'_, O> {
             feed.started = true;
             feed.idle = false;
             feed.tile = tile;
-            feed.low = low;
+            feed.begun = rank;
             let key = Key {
                 class: feed.class,
                 tile,
@@ -183,7 +183,6 @@ impl<O: Observer> Engine<'_, O> {
             };
             let group = join(&mut groups, &mut used, key, i as u32);
             store.records.push_back(Record {
-                level,
                 first_step: rank,
                 unused_from: u64::MAX,
                 parent: q.parent_ordinal,
@@ -203,7 +202,6 @@ impl<O: Observer> Engine<'_, O> {
             parent.outstanding += 1;
             parent.children += 1;
             q.groups.push_back(Group {
-                level,
                 step: rank,
                 parent: q.parent_ordinal,
                 elements: key.new,
@@ -226,6 +224,7 @@ impl<O: Observer> Engine<'_, O> {
         let every_step = q.flow.every_step();
         let parent_ordinal = q.parent_ordinal;
         let reduction = REDUCTION.map(|d| q.cursor.low[d]);
+        let reduced = (0..3).all(|i| reduction[i] - q.base[REDUCTION[i]] == q.last_offsets[i]);
         let parent_fetched = q.parent_level > 0 && self.stores[q.parent.at()].record(parent_ordinal).fetched;
         let revisited = parent_fetched || reduction != q.parent_reduction;
         let (mut visits, mut used) = (std::mem::take(&mut self.s.scratch.visits), 0);
@@ -248,12 +247,12 @@ impl<O: Observer> Engine<'_, O> {
                 let feed = &mut self.sequencers[id.at()].feeds[i];
                 feed.started = true;
                 feed.tile = tile;
-                feed.low = low;
+                feed.begun = rank;
                 feed.parent = parent_ordinal;
                 join(&mut visits, &mut used, tile, i as u32);
             }
             let feed = &mut self.sequencers[id.at()].feeds[i];
-            feed.reduction = reduction;
+            feed.reduced = reduced;
             if feed.cursor.finished {
                 ended.push(i);
             }
@@ -302,11 +301,10 @@ impl<O: Observer> Engine<'_, O> {
                 let q = &mut self.sequencers[id.at()];
                 let level = q.level;
                 let feed = &mut q.feeds[m as usize];
-                let low = feed.low;
+                let low = || q.steps.low_at(rank, &feed.base);
                 feed.group = number;
                 let store = &mut self.stores[feed.store.at()];
                 store.records.push_back(Record {
-                    level,
                     first_step: rank,
                     unused_from: u64::MAX,
                     parent: parent_ordinal,
@@ -314,7 +312,7 @@ impl<O: Observer> Engine<'_, O> {
                     group: number,
                     stream: stream as u32,
                     fetched: fetcher == Some(m),
-                    content: (self.s.data.is_some()).then(|| blank(&self.s.plan, Tensor::Outputs, level, &low)),
+                    content: (self.s.data.is_some()).then(|| blank(&self.s.plan, Tensor::Outputs, level, &low())),
                     ..Record::default()
                 });
                 store.generated += 1;
@@ -340,11 +338,10 @@ impl<O: Observer> Engine<'_, O> {
         if let Some(previous) = previous.filter(|_| previous_pending) {
             q.visits[previous].next = Some(number);
         }
-        let low = q.feeds[members[0] as usize].low;
+        let member = members[0];
         q.visits.push_back(Visit {
-            level: q.level,
             step: rank,
-            low,
+            member,
             parent: parent_ordinal,
             tile,
             fetch,
@@ -368,11 +365,7 @@ impl<O: Observer> Engine<'_, O> {
         if !feed.started || feed.group < q.first {
             return;
         }
-        let last = REDUCTION
-            .iter()
-            .enumerate()
-            .all(|(i, &d)| feed.reduction[i] - q.base[d] == q.last_offsets[i]);
-        let number = feed.group;
+        let (number, last) = (feed.group, feed.reduced);
         q.visit_mut(number).last |= last;
     }
 
@@ -388,13 +381,13 @@ impl<O: Observer> Engine<'_, O> {
 
     /// The shape of `members`, built once. `slot` says where the same members stood last time.
     fn shape(&mut self, id: SequencerId, members: &[u32], down: bool, slot: usize) -> ShapeId {
-        let q = &mut self.sequencers[id.at()];
-        let recent = &q.recent[usize::from(down)];
+        let cache = &mut self.s.caches[id.at()];
+        let recent = &cache.recent[usize::from(down)];
         if let Some((_, shape)) = recent.get(slot).filter(|(recent, _)| recent == members) {
             return *shape;
         }
         let key = (down, members.to_vec());
-        let shape = match q.shapes.get(&key) {
+        let shape = match cache.shapes.get(&key) {
             Some(&shape) => shape,
             None => {
                 let q = &self.sequencers[id.at()];
@@ -402,11 +395,11 @@ impl<O: Observer> Engine<'_, O> {
                 let shape = self.s.wiring.shape(&self.s.plan, q, instance, members, down);
                 self.s.shapes.push(shape);
                 let shape = ShapeId(self.s.shapes.len() as u32 - 1);
-                self.sequencers[id.at()].shapes.insert(key, shape);
+                self.s.caches[id.at()].shapes.insert(key, shape);
                 shape
             }
         };
-        let recent = &mut self.sequencers[id.at()].recent[usize::from(down)];
+        let recent = &mut self.s.caches[id.at()].recent[usize::from(down)];
         if slot < LONGEST_RECENT {
             if recent.len() <= slot {
                 recent.resize(slot + 1, (Vec::new(), ShapeId(0)));

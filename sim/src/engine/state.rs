@@ -9,20 +9,19 @@ use super::components::{
 };
 use super::stall::{Blame, Timeline};
 use crate::plan::cursor::Cursor;
-use crate::relative::{Key, RelativeState, Unit};
+use crate::relative::{Key, RelativeState, Shift};
 
-type Positions<'a> = &'a mut dyn FnMut(Unit, &mut u64);
 type Counters<'a> = &'a mut dyn FnMut(&mut u64);
 
 const REDUCTION: [Dim; 3] = [Dim::C, Dim::R, Dim::S];
 
 impl RelativeState for Resource {
-    fn write(&self, key: &mut Key) {
+    fn write(&self, key: &mut Key<'_>) {
         let Resource { free, busy: _ } = self;
         key.ahead(*free);
     }
 
-    fn positions(&mut self, _: Positions<'_>) {}
+    fn shift(&mut self, _: &mut Shift<'_>) {}
 
     fn counters(&mut self, visit: Counters<'_>) {
         visit(&mut self.busy);
@@ -30,7 +29,7 @@ impl RelativeState for Resource {
 }
 
 impl RelativeState for Timeline {
-    fn write(&self, key: &mut Key) {
+    fn write(&self, key: &mut Key<'_>) {
         let Timeline(reasons) = self;
         for &(end, reason) in reasons {
             if end > key.settled {
@@ -41,16 +40,15 @@ impl RelativeState for Timeline {
         key.word(u64::MAX);
     }
 
-    fn positions(&mut self, _: Positions<'_>) {}
+    fn shift(&mut self, _: &mut Shift<'_>) {}
 
     fn counters(&mut self, _: Counters<'_>) {}
 }
 
 impl RelativeState for Record {
-    fn write(&self, key: &mut Key) {
+    fn write(&self, key: &mut Key<'_>) {
         let Record {
-            level: _,
-            first_step: _,
+            first_step,
             unused_from,
             parent,
             new,
@@ -87,19 +85,28 @@ impl RelativeState for Record {
         }
         key.word(u64::from(*outstanding));
         key.ahead(*left);
+        // When it begins, and from when on it is not used, only matters as long as it lies ahead of whoever uses it.
+        if key.not_begun == 0 {
+            key.rank(*first_step);
+        }
+        if key.not_begun <= 1 && *unused_from != u64::MAX {
+            key.rank(*unused_from);
+        }
         timeline.write(key);
     }
 
-    fn positions(&mut self, visit: Positions<'_>) {
-        visit(Unit::Rank(self.level), &mut self.first_step);
-        visit(Unit::Rank(self.level), &mut self.unused_from);
+    fn shift(&mut self, shift: &mut Shift<'_>) {
+        shift.rank(&mut self.first_step);
+        if self.unused_from != u64::MAX {
+            shift.rank(&mut self.unused_from);
+        }
     }
 
     fn counters(&mut self, _: Counters<'_>) {}
 }
 
 impl RelativeState for Store {
-    fn write(&self, key: &mut Key) {
+    fn write(&self, key: &mut Key<'_>) {
         let Store {
             tensor,
             level: _,
@@ -142,35 +149,38 @@ impl RelativeState for Store {
             key.ordinal(*ordinal, *first);
         }
         key.word(records.len() as u64);
-        for record in records {
+        let not_begun = key.not_begun;
+        for (ordinal, record) in (*first..).zip(records) {
+            key.not_begun = not_begun.saturating_sub(ordinal);
             record.write(key);
         }
     }
 
-    fn positions(&mut self, visit: Positions<'_>) {
-        self.records.iter_mut().for_each(|record| record.positions(visit));
+    fn shift(&mut self, shift: &mut Shift<'_>) {
+        self.records.iter_mut().for_each(|record| record.shift(shift));
     }
 
     fn counters(&mut self, _: Counters<'_>) {}
 }
 
 impl RelativeState for Cursor {
-    fn write(&self, key: &mut Key) {
+    fn write(&self, key: &mut Key<'_>) {
         let Cursor {
-            indices: _,
-            low: _,
-            rank: _,
+            indices,
+            low: _,     // follows from the indices, as
+            rank: _,    // does this
+            changed: _, // a sequencer asks for it and writes it itself
             finished,
-            changed,
         } = self;
         key.flag(*finished);
-        key.word(*changed as u64);
+        if !finished {
+            key.indices(indices);
+        }
     }
 
-    fn positions(&mut self, visit: Positions<'_>) {
-        // The start of a dimension and the rank follow from the indices.
-        for (number, index) in self.indices.iter_mut().enumerate() {
-            visit(Unit::Index(number), index);
+    fn shift(&mut self, shift: &mut Shift<'_>) {
+        if !self.finished {
+            shift.indices(&mut self.indices);
         }
     }
 
@@ -178,10 +188,9 @@ impl RelativeState for Cursor {
 }
 
 impl RelativeState for Group {
-    fn write(&self, key: &mut Key) {
+    fn write(&self, key: &mut Key<'_>) {
         let Group {
-            level: _,
-            step: _,
+            step,
             parent,
             elements,
             shape,
@@ -195,23 +204,25 @@ impl RelativeState for Group {
         key.word(u64::from(*ready));
         key.flag(*requested);
         key.flag(*launched);
+        if !launched {
+            key.rank(*step);
+        }
     }
 
-    fn positions(&mut self, visit: Positions<'_>) {
-        visit(Unit::Rank(self.level), &mut self.step);
+    fn shift(&mut self, shift: &mut Shift<'_>) {
+        shift.rank(&mut self.step);
     }
 
     fn counters(&mut self, _: Counters<'_>) {}
 }
 
 impl RelativeState for Visit {
-    fn write(&self, key: &mut Key) {
+    fn write(&self, key: &mut Key<'_>) {
         let Visit {
-            level: _,
-            step: _,
+            step,
             parent,
             tile,
-            low: _,
+            member,
             fetch,
             fetch_queued,
             fetch_requested,
@@ -225,6 +236,8 @@ impl RelativeState for Visit {
             last,
         } = self;
         key.ordinal(*parent, key.parent_first);
+        key.rank(*step);
+        key.word(u64::from(*member));
         key.word(tile.elements);
         key.word(fetch.map_or(u64::MAX, |(store, _)| u64::from(store.0)));
         key.word(fetch.map_or(u64::MAX, |(_, shape)| u64::from(shape.0)));
@@ -249,18 +262,15 @@ impl RelativeState for Visit {
         key.word(u64::from(*arrived));
     }
 
-    fn positions(&mut self, visit: Positions<'_>) {
-        visit(Unit::Rank(self.level), &mut self.step);
-        for d in Dim::ALL {
-            visit(Unit::Low(d), &mut self.low[d]);
-        }
+    fn shift(&mut self, shift: &mut Shift<'_>) {
+        shift.rank(&mut self.step);
     }
 
     fn counters(&mut self, _: Counters<'_>) {}
 }
 
 impl RelativeState for Feed {
-    fn write(&self, key: &mut Key) {
+    fn write(&self, key: &mut Key<'_>) {
         let Feed {
             store: _,
             base: _,
@@ -270,46 +280,46 @@ impl RelativeState for Feed {
             first_of_reduction: _,
             started,
             tile,
-            low: _,
+            begun,
             group,
             parent,
             idle,
-            reduction: _,
+            reduced,
         } = self;
         cursor.write(key);
         key.flag(*started);
         key.flag(*idle);
-        key.word(tile.elements);
-        key.word(tile.depth);
+        key.flag(*reduced);
+        // No tile follows a child's last one, so nobody compares it any more.
+        if *started && !cursor.finished {
+            key.rank(*begun);
+            key.word(tile.elements);
+            key.word(tile.depth);
+        }
         // Only outputs remember these; a visit that is over is of no interest.
         key.ordinal_if_there(*group, key.group_first);
         key.ordinal(key.parent_ordinal, *parent);
     }
 
-    fn positions(&mut self, visit: Positions<'_>) {
-        self.cursor.positions(visit);
-        for d in Dim::ALL {
-            visit(Unit::Low(d), &mut self.low[d]);
-        }
-        for (d, low) in REDUCTION.into_iter().zip(&mut self.reduction) {
-            visit(Unit::Low(d), low);
-        }
+    fn shift(&mut self, shift: &mut Shift<'_>) {
+        self.cursor.shift(shift);
+        shift.rank(&mut self.begun);
     }
 
     fn counters(&mut self, _: Counters<'_>) {}
 }
 
 impl RelativeState for Sequencer {
-    fn write(&self, key: &mut Key) {
+    fn write(&self, key: &mut Key<'_>) {
         let Sequencer {
             tensor,
             flow: _,
             parent_level: _,
-            level: _,
+            level,
             parent: _,
             halo: _,
-            steps: _,
-            outer_loops: _,
+            steps,
+            outer_loops,
             base: _,
             last_offsets: _,
             cursor,
@@ -320,19 +330,13 @@ impl RelativeState for Sequencer {
             first,
             groups,
             visits,
-            shapes: _, // caches
-            recent: _,
         } = self;
+        (key.level, key.loops) = (*level, steps.loops.len());
         cursor.write(key);
         key.flag(*started);
+        key.flag(cursor.changed < *outer_loops);
         key.ordinal_if_there(*parent_ordinal, key.parent_first);
-        // Is the next step a first visit?
-        key.flag(
-            REDUCTION
-                .iter()
-                .zip(parent_reduction)
-                .all(|(&d, low)| cursor.low[d] == *low),
-        );
+        key.flag(self.revisits(parent_reduction));
         let outputs = *tensor == Tensor::Outputs;
         (key.group_first, key.parent_ordinal) = if outputs {
             (*first, *parent_ordinal)
@@ -349,21 +353,42 @@ impl RelativeState for Sequencer {
         visits.iter().for_each(|visit| visit.write(key));
     }
 
-    fn positions(&mut self, visit: Positions<'_>) {
-        self.cursor.positions(visit);
-        for (d, low) in REDUCTION.into_iter().zip(&mut self.parent_reduction) {
-            visit(Unit::Low(d), low);
+    fn shift(&mut self, shift: &mut Shift<'_>) {
+        (shift.level, shift.loops) = (self.level, self.steps.loops.len());
+        let revisits = self.revisits(&self.parent_reduction);
+        self.cursor.shift(shift);
+        self.cursor.refresh(&self.steps, &self.base);
+        for feed in &mut self.feeds {
+            feed.shift(shift);
+            feed.cursor.refresh(&self.steps, &feed.base);
         }
-        self.feeds.iter_mut().for_each(|feed| feed.positions(visit));
-        self.groups.iter_mut().for_each(|group| group.positions(visit));
-        self.visits.iter_mut().for_each(|v| v.positions(visit));
+        self.groups.iter_mut().for_each(|group| group.shift(shift));
+        self.visits.iter_mut().for_each(|visit| visit.shift(shift));
+        self.parent_reduction = if revisits {
+            [u64::MAX; 3]
+        } else {
+            self.outer_reduction()
+        };
     }
 
     fn counters(&mut self, _: Counters<'_>) {}
 }
 
+impl Sequencer {
+    /// Where C, R and S of the parent's tile start at the next step.
+    fn outer_reduction(&self) -> [u64; 3] {
+        REDUCTION.map(|d| self.cursor.outer_low(&self.steps, &self.base, self.outer_loops, d))
+    }
+
+    /// The parent's residency, if it goes on, has moved along a loop over C, R or S since it began: further in, every
+    /// tile was drained into it before. It never moves back there, because it ends when an output index moves.
+    fn revisits(&self, parent_reduction: &[u64; 3]) -> bool {
+        self.outer_reduction() != *parent_reduction
+    }
+}
+
 impl RelativeState for Pe {
-    fn write(&self, key: &mut Key) {
+    fn write(&self, key: &mut Key<'_>) {
         let Pe {
             cursor,
             base: _,
@@ -374,7 +399,8 @@ impl RelativeState for Pe {
             queued,
             busy: _,
             stalled: _,
-            skipped: _,
+            finished_at: _,
+            finished_for: _,
         } = self;
         cursor.write(key);
         key.flag(*computing);
@@ -400,21 +426,23 @@ impl RelativeState for Pe {
         }
     }
 
-    fn positions(&mut self, visit: Positions<'_>) {
-        self.cursor.positions(visit);
+    fn shift(&mut self, shift: &mut Shift<'_>) {
+        self.cursor.shift(shift);
     }
 
     fn counters(&mut self, visit: Counters<'_>) {
         visit(&mut self.busy);
         visit(&mut self.stalled);
+        visit(&mut self.finished_for);
     }
 }
 
 impl RelativeState for Transfer {
-    fn write(&self, key: &mut Key) {
+    fn write(&self, key: &mut Key<'_>) {
         let Transfer {
             cargo,
             number: _,
+            step: _, // nothing depends on it
             ordinal,
             sequencer,
             group,
@@ -448,15 +476,17 @@ impl RelativeState for Transfer {
         }
     }
 
-    fn positions(&mut self, _: Positions<'_>) {}
+    fn shift(&mut self, shift: &mut Shift<'_>) {
+        shift.rank(&mut self.step);
+    }
 
     fn counters(&mut self, _: Counters<'_>) {}
 }
 
 impl RelativeState for Blame {
-    fn write(&self, _: &mut Key) {}
+    fn write(&self, _: &mut Key<'_>) {}
 
-    fn positions(&mut self, _: Positions<'_>) {}
+    fn shift(&mut self, _: &mut Shift<'_>) {}
 
     fn counters(&mut self, visit: Counters<'_>) {
         self.cycles.iter_mut().for_each(visit);

@@ -12,9 +12,15 @@ pub(crate) struct TrafficCounters {
 }
 
 impl TrafficCounters {
-    pub(crate) fn new(levels: usize) -> Self {
+    /// `children`: how many children an instance has, per level with a network.
+    pub(crate) fn new(levels: usize, children: impl Iterator<Item = usize>) -> Self {
+        let mut passes: Vec<[[Vec<Passes>; 2]; 3]> = vec![Default::default(); levels];
+        for (passes, children) in passes.iter_mut().zip(children) {
+            let degrees = || vec![Passes::default(); children + 1];
+            *passes = std::array::from_fn(|_| [degrees(), degrees()]);
+        }
         TrafficCounters {
-            passes: vec![Default::default(); levels],
+            passes,
             bit_hops: vec![[0; 3]; levels],
         }
     }
@@ -34,12 +40,9 @@ impl TrafficCounters {
     ) {
         let by_degree = &mut self.passes[level][tensor as usize][usize::from(up)];
         for &(degree, links) in passes {
-            let degree = degree as usize;
-            if by_degree.len() <= degree {
-                by_degree.resize(degree + 1, Passes::default());
-            }
-            by_degree[degree].elements += elements;
-            by_degree[degree].words += words;
+            let passes = &mut by_degree[degree as usize];
+            passes.elements += elements;
+            passes.words += words;
             self.bit_hops[level][tensor as usize] += bits * links;
         }
     }

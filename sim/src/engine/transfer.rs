@@ -49,7 +49,7 @@ impl<O: Observer> Engine<'_, O> {
                     port.busy += read_occupancy;
                     t.tail = t.tail.max(start + read_occupancy);
                     if O::ACTIVE {
-                        let skipped = self.s.recurrence.as_ref().map_or(0, |r| r.skipped_cycles);
+                        let skipped = self.s.offset;
                         self.observer.stage(
                             u64::from(id.0),
                             &StageInfo {
@@ -90,7 +90,7 @@ impl<O: Observer> Engine<'_, O> {
             );
         }
         if O::ACTIVE {
-            let skipped = self.s.recurrence.as_ref().map_or(0, |r| r.skipped_cycles);
+            let skipped = self.s.offset;
             self.observer.stage(
                 u64::from(id.0),
                 &StageInfo {
@@ -145,7 +145,7 @@ impl<O: Observer> Engine<'_, O> {
             }
         }
         if O::ACTIVE {
-            self.observer.arrived(self.simulated(self.s.now).0, u64::from(id.0));
+            self.observer.arrived(self.s.simulated(self.s.now).0, u64::from(id.0));
         }
         self.s.idle_transfers.push(id);
     }
@@ -219,7 +219,7 @@ impl<O: Observer> Engine<'_, O> {
         }
         self.stores[parent.at()].record_mut(parent_ordinal).outstanding -= 1;
         if parent_level == 0 {
-            self.s.last_arrival = self.s.now;
+            self.s.last_arrival = self.s.simulated(self.s.now);
         } else {
             self.settle_closed(parent, parent_ordinal);
         }

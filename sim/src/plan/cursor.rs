@@ -33,6 +33,32 @@ impl Steps {
         }
     }
 
+    /// Indices of the outermost `loops` loops at a rank.
+    pub(crate) fn indices_of(&self, mut rank: u64, loops: usize, indices: &mut Vec<u64>) {
+        indices.clear();
+        for l in &self.loops[..loops.min(self.loops.len())] {
+            indices.push(rank / l.weight);
+            rank %= l.weight;
+        }
+    }
+
+    /// Where the tile of an instance that starts at `base` starts at the step of this rank.
+    pub(crate) fn low_at(&self, mut rank: u64, base: &DimMap<u64>) -> DimMap<u64> {
+        let mut low = *base;
+        for l in &self.loops {
+            low[l.dim] += rank / l.weight * l.stride;
+            rank %= l.weight;
+        }
+        low
+    }
+
+    /// Rank of a setting of the outermost loops, with the others at 0.
+    pub(crate) fn rank_of(&self, indices: &[u64]) -> u64 {
+        self.loops.iter().zip(indices).fold(0, |rank: u64, (l, index)| {
+            rank.wrapping_add(l.weight.wrapping_mul(*index))
+        })
+    }
+
     /// The largest offset below `bound` that the loops of `dim` reach.
     pub(crate) fn last_offset(&self, dim: Dim, bound: u64) -> u64 {
         self.loops.iter().filter(|l| l.dim == dim).fold(0, |offset, l| {
@@ -95,6 +121,14 @@ impl Cursor {
             self.low[l.dim] += index * l.stride;
             self.rank += index * l.weight;
         }
+    }
+
+    /// Where the tile starts if only the outermost `loops` loops are looked at.
+    pub(crate) fn outer_low(&self, steps: &Steps, base: &DimMap<u64>, loops: usize, dim: Dim) -> u64 {
+        let outer = steps.loops[..loops].iter().zip(&self.indices);
+        outer
+            .filter(|(l, _)| l.dim == dim)
+            .fold(base[dim], |low, (l, index)| low + l.stride * index)
     }
 
     /// Rank among the steps of a level further out, whose loops are the first `outer.loops.len()` ones.
