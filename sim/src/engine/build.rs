@@ -381,7 +381,7 @@ pub(crate) fn world(
     let traffic = TrafficCounters::new(levels, plan.children.iter().map(Vec::len));
     let plan_loops = plan.steps[plan.pe_level].loops.len();
     // A first guess at the size of a snapshot: some residencies per store.
-    let key_words = 60 * (plan.instances.iter().map(Vec::len).sum::<usize>() as u64);
+    let key_words = 200 * (plan.instances.iter().map(Vec::len).sum::<usize>() as u64);
     world.insert(Some(Shared {
         plan,
         wiring,
@@ -551,6 +551,7 @@ fn sequencer(
                 cursor: Cursor::new(&steps, instance.base, bounds),
                 class: *classes.entry(key).or_insert(count),
                 first_of_reduction: (p..c).all(|k| plan.children[k][path[k - p] as usize].first_of_reduction),
+                has_tiles: tensor != Tensor::Inputs || plan.has_inputs(c, &steps, &instance.base),
                 path,
                 started: false,
                 tile: Tile::default(),

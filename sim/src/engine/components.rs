@@ -305,6 +305,8 @@ pub(crate) struct Feed {
     /// Equal for children that one transfer may serve (operands) or drain (outputs).
     pub(crate) class: u32,
     pub(crate) first_of_reduction: bool,
+    /// It has a tile that is not empty; an input whose every row or column is padding has none.
+    pub(crate) has_tiles: bool,
     /// Where its own tile starts when the parent's starts at 0.
     pub(crate) base: DimMap<u64>,
     /// Its next step that exists, from the sequencer's step on: a child at the edge has fewer than its siblings.

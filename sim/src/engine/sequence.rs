@@ -40,10 +40,11 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// True if no step is left at which a residency of `store` could begin. (Without this, a child at the edge
-    /// of the problem would drag its siblings' residencies out of the whole rest of the nest.)
+    /// of the problem, or one in the padding, would drag its siblings' residencies out of the whole rest of the nest.)
     fn has_no_more(&self, sequencer: SequencerId, store: StoreId) -> bool {
         let q = &self.sequencers[sequencer.at()];
-        q.cursor.finished || q.feeds[self.stores[store.at()].child as usize].cursor.finished
+        let feed = &q.feeds[self.stores[store.at()].child as usize];
+        q.cursor.finished || feed.cursor.finished || !feed.has_tiles
     }
 
     /// Generates what begins at the sequencer's next step.

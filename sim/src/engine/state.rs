@@ -278,6 +278,7 @@ impl RelativeState for Feed {
             path: _,
             class: _,
             first_of_reduction: _,
+            has_tiles: _,
             started,
             tile,
             begun,

@@ -257,6 +257,25 @@ impl Plan {
         }
     }
 
+    /// True if the instance of `level` that starts at `base` has an input that is not padding at any of its steps.
+    pub(crate) fn has_inputs(&self, level: usize, steps: &Steps, base: &DimMap<u64>) -> bool {
+        let starts = |d: Dim| {
+            let mut starts = vec![base[d]];
+            for l in steps.loops.iter().filter(|l| l.dim == d) {
+                let on = starts.iter().flat_map(|s| (0..l.trips).map(move |i| s + i * l.stride));
+                starts = on.filter(|&s| s < self.problem.bounds[d]).collect();
+            }
+            starts
+        };
+        let touches = |lines: &Lines, window: Dim, tap: Dim| {
+            let taps = starts(tap);
+            starts(window)
+                .iter()
+                .any(|&w| taps.iter().any(|&t| lines.len(lines.at(w, t)) > 0))
+        };
+        touches(&self.rows[level], Dim::P, Dim::R) && touches(&self.columns[level], Dim::Q, Dim::S)
+    }
+
     /// Elements of `tile` that `previous` holds too, and the lines in which they lie.
     pub(crate) fn overlap(&mut self, tensor: Tensor, level: usize, tile: &Tile, previous: &Tile) -> Tile {
         if tile.corner != previous.corner {

@@ -58,6 +58,10 @@ pub(crate) struct Recurrence {
     key_words: u64,
     /// Words of all keys so far.
     spent: u64,
+    /// States are being written down.
+    running: bool,
+    /// Keys that must be affordable before the next run.
+    next_run: u64,
     pub(super) skipped_cycles: u64,
     pub(super) skipped_events: u64,
     eager: bool,
@@ -67,10 +71,13 @@ pub(crate) struct Recurrence {
 const LONGEST_PERIOD: usize = 16;
 
 /// Words of a key that cost as much as simulating an event.
-const WORDS_PER_EVENT: u64 = 8;
+const WORDS_PER_EVENT: u64 = 12;
 
 /// Of all events, skipped or not, one in so many may be spent on keys.
 const SHARE: u64 = 16;
+
+/// Keys in a run of crossings at most that must be affordable at its beginning.
+const LONGEST_RUN: u64 = 64;
 
 impl Recurrence {
     pub(crate) fn new(loops: usize, key_words: u64, eager: bool) -> Self {
@@ -80,26 +87,35 @@ impl Recurrence {
             crossed: None,
             key_words,
             spent: 0,
+            running: false,
+            next_run: 4,
             skipped_cycles: 0,
             skipped_events: 0,
             eager,
         }
     }
 
-    /// True if it may pay to write the state down at this crossing: the work between two crossings of the loop, and
-    /// all work so far, must be large next to the cost.
+    /// True if it may pay to write the state down at this crossing: the work between two crossings of the loop must be
+    /// large next to the cost, and all work so far next to that of all keys.
+    ///
+    /// States are looked for in runs of crossings, because a short period shows in crossings that follow each other.
+    /// From run to run they get longer.
     fn pays(&mut self, crossed: usize, events: u64) -> bool {
         let since = events - self.trails[crossed].events;
         for trail in &mut self.trails[crossed..] {
             trail.events = events;
         }
-        let cost = self.key_words / WORDS_PER_EVENT;
-        self.eager || (since >= cost && (self.spent + self.key_words) / WORDS_PER_EVENT * SHARE <= events)
-    }
-
-    /// Forgets where the loops from `crossed` inwards were crossed.
-    fn lose_trails(&mut self, crossed: usize) {
-        self.trails[crossed..].iter_mut().for_each(|t| t.crossings.clear());
+        if self.eager {
+            return true;
+        }
+        let affordable = (events / SHARE * WORDS_PER_EVENT).saturating_sub(self.spent) / self.key_words;
+        if affordable == 0 {
+            self.running = false;
+        } else if !self.running && affordable >= self.next_run {
+            self.running = true;
+            self.next_run = (self.next_run * 2).min(LONGEST_RUN);
+        }
+        self.running && since >= self.key_words / WORDS_PER_EVENT
     }
 }
 
@@ -110,10 +126,8 @@ impl<O: Observer> Engine<'_, O> {
         if let Some(recurrence) = &mut self.s.recurrence
             && let Some(crossed) = recurrence.crossed.take()
         {
-            if recurrence.pays(crossed, self.s.events) && !self.pes[0].cursor.finished {
+            if recurrence.pays(crossed, self.s.events) {
                 self.crossing(crossed);
-            } else {
-                recurrence.lose_trails(crossed);
             }
         }
     }
@@ -128,7 +142,7 @@ impl<O: Observer> Engine<'_, O> {
         r.spent += r.key_words;
         if r.memo.is_full() {
             r.memo = Memo::default();
-            r.lose_trails(0);
+            r.trails.iter_mut().for_each(|trail| trail.crossings.clear());
         }
         let node = match r.memo.find(&key) {
             Some(node) => node,

@@ -1,0 +1,121 @@
+//! Processor time with fast-forward and without, per layer, with the schedules given as a file.
+//!
+//! ```text
+//! cargo bench -p cyclonest-sim --bench fast_forward [-- MAPPINGS.ron [LAYER]]
+//! ```
+//!
+//! Without arguments: the distinct layers of ResNet-50 on simba, as `greedy` maps them. Both ways run in turn; a time
+//! is that of building the machine, running it and reducing the counters. The outcomes must be equal.
+
+use std::time::{Duration, Instant};
+
+use cyclonest_arch::{Mappings, bundled as machines};
+use cyclonest_sim::{FastForward, Options, Outcome, simulate};
+use cyclonest_workloads::bundled as networks;
+
+/// Time that this thread has had a processor; where the system does not tell, the time that has passed.
+fn processor_time(since: Instant) -> Duration {
+    let on_cpu = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanoseconds = on_cpu.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    nanoseconds.map_or_else(|| since.elapsed(), Duration::from_nanos)
+}
+
+/// Time of one of `times` runs: the system's clock of processor time is coarse.
+fn timed(times: u32, run: impl Fn() -> Outcome) -> (f64, Outcome) {
+    let since = Instant::now();
+    let before = processor_time(since);
+    let mut outcome = run();
+    for _ in 1..times {
+        outcome = run();
+    }
+    let time = processor_time(since).saturating_sub(before);
+    (time.as_secs_f64() / f64::from(times), outcome)
+}
+
+fn median(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let text = arguments.first().map_or_else(
+        || include_str!("resnet50_on_simba.ron").to_string(),
+        |file| std::fs::read_to_string(file).expect("a file of mappings"),
+    );
+    let mappings: Mappings = ron::from_str(&text).expect("mappings");
+    let arch = machines::load(&mappings.arch).expect("a bundled machine");
+    let network = networks::load(&mappings.network).expect("a bundled network");
+    println!(
+        "{} on {}, milliseconds of processor time",
+        mappings.network, mappings.arch
+    );
+    println!(
+        "{:<24} {:>12} {:>12} {:>10} {:>10} {:>8}",
+        "layer", "events", "simulated", "full", "fast", "ratio"
+    );
+    let (mut sums, mut worst) = ([0.0; 2], 0.0_f64);
+    for distinct in network.distinct() {
+        let name = &distinct.names[0];
+        let Some(mapping) = mappings.layers.get(name) else {
+            continue;
+        };
+        if arguments.get(1).is_some_and(|only| only != name) {
+            continue;
+        }
+        let run = |fast_forward| {
+            let options = Options {
+                fast_forward,
+                ..Options::default()
+            };
+            simulate(&distinct.problem, &arch, mapping, options).expect("valid")
+        };
+        let events = run(FastForward::On).events;
+        let times = (400_000 / events).clamp(1, 100) as u32;
+        let (mut full, mut fast, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        let mut outcomes = None;
+        let begin = Instant::now();
+        while full.len() < 3 || (begin.elapsed() < Duration::from_millis(500) && full.len() < 101) {
+            // Neither is always the first to find the caches cold.
+            let (a, b) = if full.len() % 2 == 0 {
+                let a = timed(times, || run(FastForward::Off));
+                (a, timed(times, || run(FastForward::On)))
+            } else {
+                let b = timed(times, || run(FastForward::On));
+                (timed(times, || run(FastForward::Off)), b)
+            };
+            full.push(a.0);
+            fast.push(b.0);
+            ratios.push(a.0 / b.0);
+            outcomes = Some((a.1, b.1));
+        }
+        let (full_outcome, outcome) = outcomes.expect("ran");
+        let plain = Outcome {
+            skipped_cycles: 0,
+            skipped_events: 0,
+            ..outcome.clone()
+        };
+        assert_eq!(plain, full_outcome, "{name}: fast-forward changes the outcome");
+        let (full, fast) = (median(&mut full), median(&mut fast));
+        sums[0] += full;
+        sums[1] += fast;
+        let ratio = median(&mut ratios);
+        if outcome.events < 100_000 {
+            worst = worst.max(1.0 / ratio);
+        }
+        println!(
+            "{name:<24} {:>12} {:>12} {:>10.2} {:>10.2} {ratio:>8.2}",
+            outcome.events,
+            outcome.events - outcome.skipped_events,
+            full * 1e3,
+            fast * 1e3,
+        );
+    }
+    println!(
+        "{:<50} {:>10.2} {:>10.2}",
+        "sum of medians",
+        sums[0] * 1e3,
+        sums[1] * 1e3
+    );
+    println!("fast ÷ full of the layers below 100,000 events, at most: {worst:.3}");
+}
