@@ -65,9 +65,23 @@ pub struct Level {
     pub spatial: Option<SpatialDims>,
     /// The banks of one instance; a tensor is held by at most one of them.
     pub banks: Vec<Bank>,
+    /// Refresh of the memory, if it takes time from its ports.
+    #[serde(default)]
+    pub refresh: Option<Refresh>,
     /// The network to the next inner level. The innermost level has none: its lanes read its ports directly.
     #[serde(default)]
     pub below: Option<Network>,
+}
+
+/// Refresh of a memory (rule 28 of `docs/timing.md`): at every multiple of `every`, all ports of all instances of the
+/// level are taken for `takes` cycles, as soon as they are free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refresh {
+    /// Cycles from one refresh to the next.
+    pub every: u64,
+    /// Cycles that it takes; fewer than `every`.
+    pub takes: u64,
 }
 
 /// The dimensions that may be unrolled over each axis of a mesh.

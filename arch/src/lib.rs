@@ -18,7 +18,7 @@ mod validate;
 
 pub use accelerator::{
     Accelerator, AccessEnergy, Bank, Channels, Compute, Level, Link, Network, NetworkKind, PortPair, Ports, Reduction,
-    Source, SpatialDims, Word,
+    Refresh, Source, SpatialDims, Word,
 };
 pub use counts::{Accesses, Counts, LevelCounts, Passes, Traffic};
 pub use files::{Mappings, placed};

@@ -178,6 +178,19 @@ impl Check {
                 );
             }
             self.mesh(format!("{path}.mesh"), level.mesh, &level.name);
+            if let Some(refresh) = level.refresh {
+                self.positive(format!("{path}.refresh.every"), refresh.every, "the refresh interval");
+                self.cycles(format!("{path}.refresh.every"), refresh.every, "the refresh interval");
+                if refresh.takes >= refresh.every {
+                    self.add(
+                        format!("{path}.refresh.takes"),
+                        format!(
+                            "a refresh of {} takes {} cycles; fewer than the {} from one to the next are expected",
+                            level.name, refresh.takes, refresh.every
+                        ),
+                    );
+                }
+            }
             self.banks(&path, level);
             match (&level.below, arch.levels.get(i + 1)) {
                 (None, Some(child)) => self.help(

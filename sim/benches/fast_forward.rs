@@ -9,9 +9,10 @@
 
 use std::time::{Duration, Instant};
 
-use cyclonest_arch::{Mappings, bundled as machines};
+use cyclonest_arch::{Accelerator, Loop, Mapping, Mappings, bundled as machines};
 use cyclonest_sim::{FastForward, Options, Outcome, simulate};
-use cyclonest_workloads::bundled as networks;
+use cyclonest_workloads::network::DistinctLayer;
+use cyclonest_workloads::{Dim, bundled as networks};
 
 /// Time that this thread has had a processor; where the system does not tell, the time that has passed.
 fn processor_time(since: Instant) -> Duration {
@@ -35,6 +36,48 @@ fn timed(times: u32, run: impl Fn() -> Outcome) -> (f64, Outcome) {
 fn median(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
+}
+
+/// The layer with more and more images, as one more loop of the outermost level: outside all others, or inside them.
+fn batches(layer: &DistinctLayer, mapping: &Mapping, arch: &Accelerator) {
+    println!("\n{} in batches, with fast-forward", layer.name);
+    for inside in [false, true] {
+        let mut single = 0.0;
+        for images in [1, 16, 4_096, 131_072] {
+            let (mut problem, mut mapping) = (layer.problem.clone(), mapping.clone());
+            problem.bounds[Dim::N] = images;
+            mapping.bounds[Dim::N] = images;
+            let loops = &mut mapping.levels[0].temporal;
+            if images > 1 {
+                loops.insert(if inside { loops.len() } else { 0 }, Loop(Dim::N, images));
+            }
+            let options = Options {
+                fast_forward: FastForward::On,
+                ..Options::default()
+            };
+            let mut times = Vec::new();
+            let mut outcome = None;
+            for _ in 0..3 {
+                let (time, o) = timed(1, || simulate(&problem, arch, &mapping, options).expect("valid"));
+                times.push(time);
+                outcome = Some(o);
+            }
+            let (time, outcome) = (median(&mut times), outcome.expect("ran"));
+            if images == 1 {
+                single = time;
+            }
+            println!(
+                "  {} loop, batch {images:>6}: {:.2e} MACs, {:>15} cycles, {:>15} events, {:>9} simulated, {:>8.1} ms, {:.2} times batch 1",
+                if inside { "innermost" } else { "outermost" },
+                problem.macs() as f64,
+                outcome.cycles,
+                outcome.events,
+                outcome.events - outcome.skipped_events,
+                time * 1e3,
+                time / single,
+            );
+        }
+    }
 }
 
 fn main() {
@@ -118,4 +161,12 @@ fn main() {
         sums[1] * 1e3
     );
     println!("fast ÷ full of the layers below 100,000 events, at most: {worst:.3}");
+    let largest = network
+        .distinct()
+        .into_iter()
+        .filter(|l| mappings.layers.contains_key(&l.name));
+    let only = |l: &DistinctLayer| arguments.get(1).is_none_or(|only| *only == l.name);
+    if let Some(layer) = largest.filter(only).max_by_key(|l| l.problem.macs()) {
+        batches(&layer, &mappings.layers[&layer.name], &arch);
+    }
 }

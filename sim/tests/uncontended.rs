@@ -234,6 +234,7 @@ fn machine(rng: &mut ChaCha8Rng, levels: usize) -> Accelerator {
             name: format!("L{i}"),
             mesh: (1, 1),
             spatial: None,
+            refresh: None,
             banks: vec![Bank {
                 holds: TensorSet::ALL,
                 size: Capacity::Unbounded,

@@ -152,6 +152,7 @@ impl Lowered {
             name,
             mesh,
             spatial: None,
+            refresh: None,
             banks: vec![bank],
             below,
         };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use cyclonest_arch::{Accelerator, Channels, Counts, Mapping, Network, NetworkKind, Ports, Reduction};
+use cyclonest_arch::{Accelerator, Channels, Counts, Mapping, Network, NetworkKind, Ports, Reduction, Refresh};
 use cyclonest_workloads::{Dim, Problem, Tensor, TensorMap};
 use specs::{Builder, World, WorldExt};
 
@@ -13,6 +13,7 @@ use super::components::{
     StoreId,
 };
 use super::recur::Recurrence;
+use super::refresh::Refreshes;
 use super::stall::Blame;
 use super::traffic::TrafficCounters;
 use super::values::Data;
@@ -30,6 +31,8 @@ pub(crate) struct Wiring {
     ports: Vec<PortLayout>,
     channels: Vec<ChannelLayout>,
     resources: u32,
+    /// Per resource: its refresh, for ports that anything can wait for.
+    refreshes: Vec<Option<Refresh>>,
 }
 
 #[derive(Debug, Clone)]
@@ -62,14 +65,17 @@ impl Wiring {
         let mut next = 0;
         let mut ports = Vec::new();
         let mut channels = Vec::new();
+        let mut refreshes: Vec<Option<Refresh>> = Vec::new();
         for c in 0..=plan.pe_level {
             let level = &arch.levels[c];
             let instances = plan.instances[c].len() as u32;
             let mut names = Vec::new();
+            let mut refreshed = Vec::new();
             let (mut read, mut write) = (TensorMap([0; 3]), TensorMap([0; 3]));
             for (b, bank) in level.banks.iter().enumerate() {
                 let mut port = |what: String| {
                     names.push(format!("{} bank {b} {what}", level.name));
+                    refreshed.push(level.refresh.filter(|_| !matches!(bank.ports, Ports::Ideal)));
                     names.len() as u32 - 1
                 };
                 match bank.ports {
@@ -98,6 +104,7 @@ impl Wiring {
                 names,
             });
             next += per_instance * instances;
+            (0..instances).for_each(|_| refreshes.extend_from_slice(&refreshed));
 
             if c == plan.pe_level {
                 break;
@@ -141,12 +148,14 @@ impl Wiring {
                 names,
             });
             next += per_instance * instances;
+            refreshes.resize(next as usize, None);
         }
         Wiring {
             arch: arch.clone(),
             ports,
             channels,
             resources: next,
+            refreshes,
         }
     }
 
@@ -377,6 +386,7 @@ pub(crate) fn world(
     for pe in pes {
         world.create_entity().with(pe).build();
     }
+    let refreshes = Refreshes::new(wiring.refreshes.clone());
     let levels = arch.levels.len();
     let traffic = TrafficCounters::new(levels, plan.children.iter().map(Vec::len));
     let plan_loops = plan.steps[plan.pe_level].loops.len();
@@ -415,6 +425,7 @@ pub(crate) fn world(
             _ => None,
         },
         offset: 0,
+        refreshes,
         last_arrival: Cycle(0),
         events: 0,
         transfer_count: 0,

@@ -10,6 +10,7 @@ mod deadlock;
 #[cfg(feature = "bench")]
 pub(crate) mod plain;
 mod recur;
+mod refresh;
 mod request;
 mod sequence;
 pub(crate) mod stall;
@@ -92,6 +93,7 @@ pub(crate) struct Shared {
     pub(crate) deadlock: Option<String>,
     /// Transfer that never arrives, to test the detection of deadlocks.
     pub(crate) lose: Option<u64>,
+    pub(crate) refreshes: Option<refresh::Refreshes>,
     /// In simulated time.
     pub(crate) last_arrival: Cycle,
     pub(crate) recurrence: Option<Box<recur::Recurrence>>,

@@ -15,6 +15,9 @@ impl<O: Observer> Engine<'_, O> {
 
     /// Reserves the resources of the stage that the head has reached; returns when the tail has left it.
     pub(super) fn enter_stage(&mut self, id: TransferId) -> Cycle {
+        if self.s.refreshes.is_some() {
+            self.refresh_stage(id);
+        }
         let now = self.s.now;
         let t = &mut self.s.transfers[id.at()];
         let shape = &self.s.shapes[t.shape.at()];
@@ -118,6 +121,19 @@ impl<O: Observer> Engine<'_, O> {
             self.s.wheel.push(at, Event::Head(id));
         }
         left
+    }
+
+    /// The ports that a transfer is about to reserve take the time of their refreshes first.
+    #[cold]
+    fn refresh_stage(&mut self, id: TransferId) {
+        let t = &self.s.transfers[id.at()];
+        let stage = &self.s.shapes[t.shape.at()].stages[t.stage as usize];
+        let q = &self.sequencers[t.sequencer.at()];
+        let parent = self.stores[q.parent.at()].instance;
+        // A read-modify-write also takes the read port.
+        let read = self.s.wiring.read_port(q.parent_level, parent, q.tensor);
+        let ports: Vec<_> = stage.resources.iter().copied().chain([read]).collect();
+        ports.into_iter().for_each(|port| self.catch_up(port));
     }
 
     /// The tail of a transfer arrives.

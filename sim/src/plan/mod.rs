@@ -261,6 +261,7 @@ impl Plan {
     pub(crate) fn has_inputs(&self, level: usize, steps: &Steps, base: &DimMap<u64>) -> bool {
         let starts = |d: Dim| {
             let mut starts = vec![base[d]];
+            starts.retain(|&s| s < self.problem.bounds[d]);
             for l in steps.loops.iter().filter(|l| l.dim == d) {
                 let on = starts.iter().flat_map(|s| (0..l.trips).map(move |i| s + i * l.stride));
                 starts = on.filter(|&s| s < self.problem.bounds[d]).collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cyclonest_arch::{
     Accelerator, AccessEnergy, Axis, Bank, Capacity, Channels, Clock, Compute, Level, LevelMapping, Link, Loop,
-    Mapping, Network, NetworkKind, PortPair, Ports, Reduction, SpatialLoop, Width, Word,
+    Mapping, Network, NetworkKind, PortPair, Ports, Reduction, Refresh, SpatialLoop, Width, Word,
 };
 use cyclonest_workloads::{Dim, DimMap, Padding, Pair, Problem, Tensor, TensorMap, TensorSet};
 use proptest::strategy::Strategy;
@@ -71,7 +71,16 @@ fn attempt(rng: &mut ChaCha8Rng, size: u32) -> Option<Case> {
     };
     let problem = problem(rng, size)?;
     let mapping = mapping(rng, &problem, levels, event);
-    let arch = accelerator(rng, &mapping, event);
+    let mut arch = accelerator(rng, &mapping, event);
+    // From a generator of its own, so that the cases of a seed without refresh stay what they are.
+    let mut own = ChaCha8Rng::seed_from_u64(rng.clone().random());
+    if once_in(&mut own, 8) {
+        let every = own.random_range(5..=200);
+        arch.levels[own.random_range(0..event)].refresh = Some(Refresh {
+            every,
+            takes: own.random_range(1..=every / 3),
+        });
+    }
     let case = Case { problem, arch, mapping };
     (affordable(&case, event)
         && case.arch.check().is_empty()
@@ -214,6 +223,7 @@ fn accelerator(rng: &mut ChaCha8Rng, mapping: &Mapping, event: usize) -> Acceler
             name: format!("L{i}"),
             mesh: (1, 1),
             spatial: None,
+            refresh: None,
             banks: banks(rng),
             below: (i + 1 < n).then(|| network(rng)),
         });

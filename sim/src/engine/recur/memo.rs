@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::super::refresh::Refreshes;
 use super::At;
 use super::alike::Places;
 use super::snapshot::{Saved, Sites};
@@ -49,6 +50,25 @@ pub(super) struct Edge {
 }
 
 impl Edge {
+    /// How often it may be taken from `now` on, for the refreshes that come or do not come on the way.
+    pub(super) fn refreshes_allow(&self, refreshes: Option<&Refreshes>, now: u64) -> u64 {
+        let intervals = refreshes.map_or(&[][..], |r| &r.intervals);
+        let allowed = |&every: &u64| {
+            if !is_due(every, self.seen_at, self.seen_at + self.time) {
+                // None was seen, so none may come.
+                let next = (now / every + 1) * every;
+                return (next - 1 - now) / self.time.max(1);
+            }
+            // The same were seen if they came at the same distance.
+            match (now % every == self.seen_at % every, self.time % every == 0) {
+                (false, _) => 0,
+                (true, false) => 1,
+                (true, true) => u64::MAX,
+            }
+        };
+        intervals.iter().map(allowed).min().unwrap_or(u64::MAX)
+    }
+
     /// Moves on to its end, as often as is said.
     pub(super) fn take(&self, plan: &Plan, at: &mut At, times: u64) {
         let mut to = self.to.clone();
@@ -63,6 +83,11 @@ impl Edge {
         let grown = self.counters.iter().copied().chain(std::iter::repeat(0));
         at.counters = at.counters.iter().zip(grown).map(|(c, g)| c + g * times).collect();
     }
+}
+
+/// True if a refresh of this interval is due after `from`, up to `to`.
+fn is_due(every: u64, from: u64, to: u64) -> bool {
+    to / every > from / every
 }
 
 /// All nodes.

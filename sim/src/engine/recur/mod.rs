@@ -137,6 +137,7 @@ impl<O: Observer> Engine<'_, O> {
         // Taken out while it works on the engine.
         let mut recurrence = self.s.recurrence.take().expect("only called with fast-forward");
         let r = &mut *recurrence;
+        self.catch_up_all();
         let key = self.key(crossed);
         r.key_words = key.len() as u64;
         r.spent += r.key_words;
@@ -217,7 +218,8 @@ impl<O: Observer> Engine<'_, O> {
         order.sort_unstable_by_key(|&i| (edges[i].level, edges[i].target != at.node, i));
         for i in order {
             let edge = &edges[i];
-            if !edge.places.alike(plan, &edge.from, &at.here) {
+            let allowed = edge.refreshes_allow(self.s.refreshes.as_ref(), at.time);
+            if allowed == 0 || !edge.places.alike(plan, &edge.from, &at.here) {
                 continue;
             }
             let mut times = 1;
@@ -229,6 +231,7 @@ impl<O: Observer> Engine<'_, O> {
                     times = edge.places.repeats(plan, &edge.from, &at.here, l, step);
                 }
             }
+            times = times.min(allowed);
             if O::ACTIVE {
                 let until = self.observer.skip_until(at.time);
                 times = times.min(until.saturating_sub(at.time) / edge.time.max(1));
@@ -274,7 +277,10 @@ impl<O: Observer> Engine<'_, O> {
         let known = node
             .edges
             .iter()
-            .any(|e| e.level == level && (e.target == to.node) && e.places.alike(plan, &e.from, &from.here));
+            .filter(|e| e.level == level && e.target == to.node)
+            .any(|e| {
+                e.refreshes_allow(self.s.refreshes.as_ref(), from.time) > 0 && e.places.alike(plan, &e.from, &from.here)
+            });
         if known {
             return;
         }

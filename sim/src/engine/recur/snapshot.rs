@@ -150,6 +150,7 @@ impl<O: Observer> Engine<'_, O> {
             lose: _,     // no fast-forward with a fault
             recurrence: _,
             offset: _,
+            refreshes: _,    // all ports are up to date, and edges look at the time of the next one
             last_arrival: _, // in simulated time, and overwritten after every skip
             events: _,       // counters
             transfer_count: _,
@@ -272,6 +273,13 @@ impl<O: Observer> Engine<'_, O> {
             self.s.now = *now;
         }
         self.s.offset = to.time.wrapping_sub(self.s.now.0);
+        if let Some(refreshes) = &mut self.s.refreshes {
+            refreshes
+                .ports
+                .iter_mut()
+                .flatten()
+                .for_each(|(_, done)| *done = to.time);
+        }
         let mut i = 0;
         self.visit_counters(&mut |counter| {
             *counter = to.counters[i];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cyclonest_arch::{NetworkKind, Ports, Reduction, Width};
+use cyclonest_arch::{NetworkKind, Ports, Reduction, Refresh, Width};
 use cyclonest_workloads::Tensor;
 
 use super::nest::{Nest, Setting};
@@ -41,17 +41,38 @@ pub(super) struct Machine {
     pub free: Vec<u64>,
     /// Occupied cycles so far.
     pub busy: Vec<u64>,
+    now: u64,
 }
 
 impl Machine {
-    fn resource(&mut self, key: Resource) -> usize {
+    fn resource(&mut self, key: Resource, refresh: Option<Refresh>) -> usize {
         let next = self.free.len();
         let index = *self.index.entry(key).or_insert(next);
         if index == next {
-            self.free.push(0);
+            // It was idle up to here, but for its refreshes (rule 28).
+            let last = refresh.map_or(0, |r| self.now / r.every * r.every);
+            self.free.push(if last > 0 {
+                last + refresh.map_or(0, |r| r.takes)
+            } else {
+                0
+            });
             self.busy.push(0);
         }
         index
+    }
+
+    /// A cycle begins: refreshes that are due take their ports when these are free (rule 28).
+    pub(super) fn begin_cycle(&mut self, nest: &Nest<'_>, now: u64) {
+        self.now = now;
+        for (key, &i) in &self.index {
+            if let Some(refresh) = nest.arch.levels[key.level].refresh
+                && key.kind.ends_with("port")
+                && now > 0
+                && now % refresh.every == 0
+            {
+                self.free[i] = self.free[i].max(now) + refresh.takes;
+            }
+        }
     }
 
     /// The busiest instance of every resource, by name.
@@ -114,7 +135,8 @@ impl Machine {
             bank,
             tensor: own,
         };
-        Some((self.resource(key), occupancy(width, elements, bits)))
+        let refresh = banks.refresh;
+        Some((self.resource(key, refresh), occupancy(width, elements, bits)))
     }
 
     /// The channel below an instance of `level`, how long it takes and its latency, in cycles of the machine.
@@ -149,7 +171,7 @@ impl Machine {
             tensor: per_tensor.then_some(tensor),
         };
         (
-            (self.resource(key), scale(occupancy(width, elements, bits))),
+            (self.resource(key, None), scale(occupancy(width, elements, bits))),
             scale(latency),
         )
     }

@@ -126,6 +126,7 @@ pub(super) fn run(nest: &Nest<'_>, plan: &Plan, options: Options) -> Result<Orac
         log: Vec::new(),
     };
     loop {
+        run.machine.begin_cycle(run.nest, run.now);
         let mut moved = run.completions();
         if run.finished() {
             break;

@@ -59,6 +59,7 @@ fn worked(v: &Variant) -> OracleOutcome {
         name: name.into(),
         mesh: (mesh, 1),
         spatial: None,
+        refresh: None,
         banks: vec![bank],
         below,
     };

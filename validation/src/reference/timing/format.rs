@@ -224,6 +224,7 @@ fn accelerator(raw: &RawRecord) -> Accelerator {
             name: format!("L{i}"),
             mesh: (if i == 0 { 1 } else { fanout(&raw.mapping[i - 1]) }, 1),
             spatial: None,
+            refresh: None,
             banks: banks(level),
             below: machine.networks.get(i).map(network),
         })
