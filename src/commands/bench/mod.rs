@@ -1,6 +1,8 @@
 //! `bench`: comparisons.
 
+mod fast_forward;
 mod observe;
+mod peers;
 mod schedulers;
 
 use clap::{Args as ClapArgs, Subcommand};
@@ -8,7 +10,7 @@ use clap::{Args as ClapArgs, Subcommand};
 use crate::cli::Ending;
 use crate::faults::Faults;
 
-/// Compare schedulers, and what orders and spatial loops change.
+/// Compare schedulers, what orders and spatial loops change, fast-forward with full simulation, and speed with others.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -17,6 +19,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
+    FastForward(fast_forward::Args),
+    Peers(peers::Args),
     Schedulers(schedulers::Args),
     Permutations(observe::PermutationArgs),
     Spatial(observe::SpatialArgs),
@@ -25,6 +29,8 @@ enum What {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
     match &args.what {
+        What::FastForward(args) => fast_forward::run(args),
+        What::Peers(args) => peers::run(args),
         What::Schedulers(args) => schedulers::run(args),
         What::Permutations(args) => observe::permutations(args),
         What::Spatial(args) => observe::spatial(args),
