@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 
 use cyclonest_arch::{Accelerator, Loop, Mapping, Mappings, bundled as machines};
 use cyclonest_sim::{FastForward, Options, Outcome, simulate};
-use cyclonest_workloads::network::DistinctLayer;
-use cyclonest_workloads::{Dim, bundled as networks};
+use cyclonest_workloads::{Dim, DistinctLayer, bundled as networks};
 
 /// Time that this thread has had a processor; where the system does not tell, the time that has passed.
 fn processor_time(since: Instant) -> Duration {

@@ -5,6 +5,9 @@
 pub mod bench;
 mod cycle;
 mod engine;
+#[cfg(feature = "mutate")]
+#[doc(hidden)]
+pub mod mutate;
 mod observe;
 mod outcome;
 mod plan;

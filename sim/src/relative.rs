@@ -13,6 +13,17 @@ use crate::plan::cursor::Steps;
 
 /// A component that has state.
 pub(crate) trait RelativeState {
+    /// What it is called, for the test that leaves it out.
+    const NAME: &'static str;
+
+    /// [Writes](Self::write) the component as part of the key.
+    #[inline]
+    fn add_to(&self, key: &mut Key<'_>) {
+        let start = key.words.len();
+        self.write(key);
+        key.part(Self::NAME, start);
+    }
+
     /// Writes the state relative to `key.now` and `key.here`, counters apart.
     fn write(&self, key: &mut Key<'_>);
 
@@ -100,6 +111,16 @@ impl<'a> Key<'a> {
     pub(crate) fn ordinal_if_there(&mut self, ordinal: u64, first: u64) {
         self.words
             .push(ordinal.checked_sub(first).map_or(0, |number| number + 1));
+    }
+
+    /// A part of the key begins at this word. A test that proves that no part is superfluous leaves it out.
+    #[inline]
+    #[cfg_attr(not(feature = "mutate"), allow(unused_variables, clippy::unused_self))]
+    pub(crate) fn part(&mut self, name: &str, start: usize) {
+        #[cfg(feature = "mutate")]
+        if crate::mutate::is_omitted(name) {
+            self.words.truncate(start);
+        }
     }
 
     /// A position as indices of the outermost loops: up to which loop it is PE 0's, how far it is from there in the

@@ -16,6 +16,8 @@ type Counters<'a> = &'a mut dyn FnMut(&mut u64);
 const REDUCTION: [Dim; 3] = [Dim::C, Dim::R, Dim::S];
 
 impl RelativeState for Resource {
+    const NAME: &'static str = "Resource";
+
     fn write(&self, key: &mut Key<'_>) {
         let Resource { free, busy: _ } = self;
         key.ahead(*free);
@@ -29,6 +31,8 @@ impl RelativeState for Resource {
 }
 
 impl RelativeState for Timeline {
+    const NAME: &'static str = "Timeline";
+
     fn write(&self, key: &mut Key<'_>) {
         let Timeline(reasons) = self;
         for &(end, reason) in reasons {
@@ -46,6 +50,8 @@ impl RelativeState for Timeline {
 }
 
 impl RelativeState for Record {
+    const NAME: &'static str = "Record";
+
     fn write(&self, key: &mut Key<'_>) {
         let Record {
             first_step,
@@ -92,7 +98,7 @@ impl RelativeState for Record {
         if key.not_begun <= 1 && *unused_from != u64::MAX {
             key.rank(*unused_from);
         }
-        timeline.write(key);
+        timeline.add_to(key);
     }
 
     fn shift(&mut self, shift: &mut Shift<'_>) {
@@ -106,6 +112,8 @@ impl RelativeState for Record {
 }
 
 impl RelativeState for Store {
+    const NAME: &'static str = "Store";
+
     fn write(&self, key: &mut Key<'_>) {
         let Store {
             tensor,
@@ -152,7 +160,7 @@ impl RelativeState for Store {
         let not_begun = key.not_begun;
         for (ordinal, record) in (*first..).zip(records) {
             key.not_begun = not_begun.saturating_sub(ordinal);
-            record.write(key);
+            record.add_to(key);
         }
     }
 
@@ -164,6 +172,8 @@ impl RelativeState for Store {
 }
 
 impl RelativeState for Cursor {
+    const NAME: &'static str = "Cursor";
+
     fn write(&self, key: &mut Key<'_>) {
         let Cursor {
             indices,
@@ -188,6 +198,8 @@ impl RelativeState for Cursor {
 }
 
 impl RelativeState for Group {
+    const NAME: &'static str = "Group";
+
     fn write(&self, key: &mut Key<'_>) {
         let Group {
             step,
@@ -217,6 +229,8 @@ impl RelativeState for Group {
 }
 
 impl RelativeState for Visit {
+    const NAME: &'static str = "Visit";
+
     fn write(&self, key: &mut Key<'_>) {
         let Visit {
             step,
@@ -270,6 +284,8 @@ impl RelativeState for Visit {
 }
 
 impl RelativeState for Feed {
+    const NAME: &'static str = "Feed";
+
     fn write(&self, key: &mut Key<'_>) {
         let Feed {
             store: _,
@@ -287,7 +303,7 @@ impl RelativeState for Feed {
             idle,
             reduced,
         } = self;
-        cursor.write(key);
+        cursor.add_to(key);
         key.flag(*started);
         key.flag(*idle);
         key.flag(*reduced);
@@ -311,6 +327,8 @@ impl RelativeState for Feed {
 }
 
 impl RelativeState for Sequencer {
+    const NAME: &'static str = "Sequencer";
+
     fn write(&self, key: &mut Key<'_>) {
         let Sequencer {
             tensor,
@@ -333,7 +351,7 @@ impl RelativeState for Sequencer {
             visits,
         } = self;
         (key.level, key.loops) = (*level, steps.loops.len());
-        cursor.write(key);
+        cursor.add_to(key);
         key.flag(*started);
         key.flag(cursor.changed < *outer_loops);
         key.ordinal_if_there(*parent_ordinal, key.parent_first);
@@ -345,13 +363,13 @@ impl RelativeState for Sequencer {
             (u64::MAX, 0)
         };
         for feed in feeds {
-            feed.write(key);
+            feed.add_to(key);
         }
         key.group_first = *first;
         key.word(groups.len() as u64);
-        groups.iter().for_each(|group| group.write(key));
+        groups.iter().for_each(|group| group.add_to(key));
         key.word(visits.len() as u64);
-        visits.iter().for_each(|visit| visit.write(key));
+        visits.iter().for_each(|visit| visit.add_to(key));
     }
 
     fn shift(&mut self, shift: &mut Shift<'_>) {
@@ -389,6 +407,8 @@ impl Sequencer {
 }
 
 impl RelativeState for Pe {
+    const NAME: &'static str = "Pe";
+
     fn write(&self, key: &mut Key<'_>) {
         let Pe {
             cursor,
@@ -403,7 +423,7 @@ impl RelativeState for Pe {
             finished_at: _,
             finished_for: _,
         } = self;
-        cursor.write(key);
+        cursor.add_to(key);
         key.flag(*computing);
         key.flag(*queued);
         for (
@@ -439,6 +459,8 @@ impl RelativeState for Pe {
 }
 
 impl RelativeState for Transfer {
+    const NAME: &'static str = "Transfer";
+
     fn write(&self, key: &mut Key<'_>) {
         let Transfer {
             cargo,
@@ -485,6 +507,8 @@ impl RelativeState for Transfer {
 }
 
 impl RelativeState for Blame {
+    const NAME: &'static str = "Blame";
+
     fn write(&self, _: &mut Key<'_>) {}
 
     fn shift(&mut self, _: &mut Shift<'_>) {}

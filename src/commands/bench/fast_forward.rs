@@ -121,7 +121,11 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         .filter(|row| !row.result.as_ref().is_ok_and(Pair::are_equal))
         .count();
     output::print(&render(&rows))?;
-    Ok(if different > 0 { Ending::Failed } else { Ending::Fine })
+    Ok(if different > 0 {
+        Ending::Incomplete
+    } else {
+        Ending::Complete
+    })
 }
 
 fn both_ways(problem: &cyclonest_workloads::Problem, arch: &Accelerator, mapping: &Mapping) -> Result<Pair, String> {
@@ -146,7 +150,7 @@ fn both_ways(problem: &cyclonest_workloads::Problem, arch: &Accelerator, mapping
 
 fn render(rows: &[Row]) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header([
+    table.load_style(presets::NOTHING).set_header([
         "machine",
         "network",
         "layer",

@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         .collect::<Result<_, _>>()
         .expect("a table of peers");
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header([
+    table.load_style(presets::NOTHING).set_header([
         "tool",
         "mode",
         "layer",
@@ -153,7 +153,7 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         );
     }
     output::print(&text)?;
-    Ok(Ending::Fine)
+    Ok(Ending::Complete)
 }
 
 /// Cycles and events, and the median processor time of one simulation.

@@ -63,7 +63,7 @@ impl<O: Observer> Engine<'_, O> {
         key.word(crossed as u64);
         key.word(now.since(settled));
         for resource in self.resources.iter() {
-            resource.write(&mut key);
+            resource.add_to(&mut key);
         }
         for store in self.stores.iter() {
             if let Some(feeder) = store.feeder {
@@ -79,18 +79,19 @@ impl<O: Observer> Engine<'_, O> {
                 (None, Some(feeds)) => self.sequencers[feeds.at()].parent_ordinal + 1,
                 (None, None) => 0,
             };
-            store.write(&mut key);
+            store.add_to(&mut key);
         }
         for q in self.sequencers.iter() {
             key.parent_first = self.stores[q.parent.at()].first;
-            q.write(&mut key);
+            q.add_to(&mut key);
         }
         (key.level, key.loops) = (self.s.plan.pe_level, self.pes[0].cursor.indices.len());
         for pe in self.pes.iter() {
             key.needs_first = pe.needs.map(|need| self.stores[need.store.at()].first);
-            pe.write(&mut key);
+            pe.add_to(&mut key);
         }
         for (at, event) in self.s.wheel.pending() {
+            let start = key.words.len();
             key.ahead(at);
             match event {
                 Event::Head(t) => self.write_transfer(0, t, &mut key),
@@ -101,6 +102,7 @@ impl<O: Observer> Engine<'_, O> {
                 Event::BurstEnd(PeId(id)) => key.word(u64::from(id) << 3 | 4),
                 Event::Done(StoreId(id)) => key.word(u64::from(id) << 3 | 5),
             }
+            key.part("Event", start);
         }
         for (level, store) in self.openable() {
             key.word(level as u64);
@@ -114,7 +116,7 @@ impl<O: Observer> Engine<'_, O> {
         key.word(kind);
         key.group_first = self.sequencers[t.sequencer.at()].first;
         key.parent_first = self.stores[self.s.shape(t.shape).stores[0].at()].first;
-        t.write(key);
+        t.add_to(key);
     }
 
     /// Stores that the next sweep will try to open.

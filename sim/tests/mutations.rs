@@ -1,0 +1,55 @@
+//! Whatever is left out of the key of the fast-forward, the random cases of `fast_forward.rs` notice.
+//!
+//! ```text
+//! scripts/mutate_key.sh
+//! ```
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+
+use common::{stretched, without_skip_report};
+use cyclonest_sim::mutate::{COMPONENTS, omit};
+use cyclonest_sim::{FastForward, Options, simulate};
+
+/// The seeds of `fast_forward.rs`.
+const SEEDS: u64 = 10_000;
+
+/// The first seed at which the outcome is another one, or no outcome, when `component` is left out.
+fn caught_at(component: &str) -> Option<(u64, &'static str)> {
+    (0..SEEDS).find_map(|seed| {
+        let case = stretched(seed)?;
+        let run = |fast_forward, omitted| {
+            omit(omitted);
+            let options = Options {
+                fast_forward,
+                ..Options::default()
+            };
+            simulate(&case.problem, &case.arch, &case.mapping, options)
+        };
+        let full = run(FastForward::Off, None).expect("a valid case");
+        let fast = catch_unwind(AssertUnwindSafe(|| run(FastForward::Eager, Some(component))));
+        match fast {
+            Err(_) => Some((seed, "panics")),
+            Ok(Err(_)) => Some((seed, "deadlock")),
+            Ok(Ok(outcome)) => (without_skip_report(&outcome) != full).then_some((seed, "another outcome")),
+        }
+    })
+}
+
+#[test]
+fn leaving_out_any_component_is_noticed() {
+    let hook = take_hook();
+    set_hook(Box::new(|_| {}));
+    let found: Vec<_> = COMPONENTS.iter().map(|&c| (c, caught_at(c))).collect();
+    set_hook(hook);
+    for (component, caught) in &found {
+        match caught {
+            Some((seed, how)) => println!("without {component:<10} caught at seed {seed}: {how}"),
+            None => println!("without {component:<10} NOT CAUGHT in {SEEDS} seeds"),
+        }
+    }
+    let caught = found.iter().filter(|(_, caught)| caught.is_some()).count();
+    println!("{caught} of {} caught", found.len());
+    assert_eq!(caught, found.len());
+}
