@@ -30,7 +30,8 @@ page=$target/README.md
 commands=()
 data() {
     commands+=("$1")
-    bash -c "${1//cyclonest /$program }"
+    # 1 says that a layer has no result; the others are drawn.
+    bash -c "${1//cyclonest /$program }" || [ $? = 1 ]
 }
 
 # figure NAME "SENTENCE" ARGUMENTS: draws in every format.
@@ -38,7 +39,7 @@ figure() {
     local name=$1 sentence=$2
     shift 2
     for format in svg png pdf; do
-        "$program" plot "$@" -o "$target/$name.$format" 2>"$work/notes"
+        "$program" plot "$@" -o "$target/$name.$format" 2>"$work/notes" || { cat "$work/notes" >&2; exit 1; }
     done
     local shown=()
     for argument in "$@"; do
@@ -53,11 +54,11 @@ figure() {
     echo "$name: $(tr '\n' ';' <"$work/notes")"
 }
 
-data 'cyclonest bench schedulers --arch simba --network alexnet --schedulers dataflow:KC-P,greedy,random,anneal --budget 400 --format json -o bench.json >/dev/null'
-figure speedup "Speed-up of schedulers over a fixed dataflow, AlexNet on simba." speedup bench.json --scale log
+data 'cyclonest bench schedulers --arch simba --network alexnet --schedulers random:naive,random,greedy,anneal --budget 400 --format json -o bench.json'
+figure speedup "Speed-up over naive random search, AlexNet on simba, 400 evaluations per layer." speedup bench.json --scale log
 
 commands=()
-data 'cyclonest bench schedulers --arch simba --network resnet50 --schedulers random,greedy --budget 200 --format json -o layers.json >/dev/null'
+data 'cyclonest bench schedulers --arch simba --network resnet50 --schedulers random,greedy --budget 200 --format json -o layers.json'
 figure layers "The same question layer by layer, sorted: greedy over random search, ResNet-50." layers layers.json
 
 commands=()
@@ -72,12 +73,12 @@ data 'cyclonest simulate --arch eyeriss --network resnet18 --format json -o eyer
 figure roofline "Layers below the roofs of two machines." roofline simba.json eyeriss.json
 
 commands=()
-data 'for s in greedy random random:naive dataflow:C-P dataflow:X-P dataflow:YX-P dataflow:YR-P dataflow:KC-P; do for a in simba simba_sram simba_4x; do cyclonest simulate --arch $a --network lenet --scheduler $s --format json -o $a-$s.json || true; done; done'
-figure pareto "Latency and energy of LeNet on three machines under eight schedulers, and the front of all." \
-    pareto simba-*.json simba_sram-*.json simba_4x-*.json --scale log
+data 'for a in simba simba_sram simba_4x eyeriss nvdla_like; do for n in 0 1 2 3 4 5 6 7; do cyclonest simulate --arch $a --network lenet --scheduler random:naive --seed $n --format json -o $a-$n.json; done; done'
+figure pareto "Latency and energy of LeNet on five machines, eight mappings of each by naive random search, and the front of all." \
+    pareto simba-?.json simba_sram-?.json simba_4x-?.json eyeriss-?.json nvdla_like-?.json --scale log
 
 commands=()
-data 'cyclonest compare --arch simba --network resnet18 --models exact,timeloop --format json -o compare.json >/dev/null'
+data 'cyclonest compare --arch simba --network resnet18 --models exact,timeloop --format json -o compare.json'
 figure scatter "Cost models against the simulator." scatter compare.json
 
 commands=()

@@ -167,6 +167,12 @@ pub(super) fn speedups(args: &Args, sources: &[Source]) -> Result<Vec<BarRow>, F
         .filter(|(_, name, _)| *name == baseline)
         .filter_map(|(group, _, cycles)| cycles.map(|cycles| (group.as_str(), cycles)))
         .collect();
+    if base.is_empty() {
+        return Err(Faults::one(format!(
+            "{}: the baseline {baseline} has no result for any layer\n  help: choose another with --baseline",
+            sources[0].path.display()
+        )));
+    }
     Ok(cycles
         .iter()
         .filter(|(_, name, _)| *name != baseline)
