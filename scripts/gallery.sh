@@ -78,6 +78,11 @@ figure pareto "Latency and energy of LeNet on five machines, eight mappings of e
     pareto simba-?.json simba_sram-?.json simba_4x-?.json eyeriss-?.json nvdla_like-?.json --scale log
 
 commands=()
+data 'cyclonest explore yr_p_vgg16_early -o explored >/dev/null'
+figure explored "The designs that a sweep keeps: area and throughput." \
+    pareto explored/results.csv --x area_mm2 --y macs_per_cycle --y-better higher --series mapping --y-label "throughput [MACs per cycle]"
+
+commands=()
 data 'cyclonest compare --arch simba --network resnet18 --models exact,timeloop --format json -o compare.json'
 figure scatter "Cost models against the simulator." scatter compare.json
 
