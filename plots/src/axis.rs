@@ -147,13 +147,12 @@ fn log_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
         within(&[1.0, 2.0, 5.0]),
         within(&[1.0, 3.0]),
     ];
-    if decades < 3.0 {
-        if let Some(points) = candidates
+    if decades < 3.0
+        && let Some(points) = candidates
             .into_iter()
             .find(|points| (2..=wanted + 1).contains(&points.len()))
-        {
-            return points.into_iter().map(|v| (v, number(v))).collect();
-        }
+    {
+        return points.into_iter().map(|v| (v, number(v))).collect();
     }
     let all = within(&[1.0]);
     if all.len() < 2 {
@@ -201,7 +200,7 @@ fn tick_text(value: f64, step: f64, largest: f64) -> String {
     let minus = if value < 0.0 { "−" } else { "" };
     let value = value.abs();
     let (scale, prefix) = match largest {
-        l if l >= 1e18 || l < 1e-3 => return format!("{minus}{}", scientific(value)),
+        l if !(1e-3..1e18).contains(&l) => return format!("{minus}{}", scientific(value)),
         l if l >= 1e4 => PREFIXES.into_iter().find(|(scale, _)| l >= *scale).unwrap_or((1.0, "")),
         _ => (1.0, ""),
     };

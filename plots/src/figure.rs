@@ -112,7 +112,7 @@ impl Figure {
         let mut pixmap = Pixmap::new(pixels(size.width()), pixels(size.height()))
             .ok_or_else(|| PlotError::Size("the picture has no pixels".to_string()))?;
         resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixmap.as_mut());
-        pixmap.encode_png().map_err(drawing)
+        encode(&pixmap)
     }
 
     /// The figure as PDF: vector, with the font embedded.
@@ -141,6 +141,23 @@ impl Figure {
         write(&numbers, self.csv.as_bytes())?;
         Ok(numbers)
     }
+}
+
+/// The picture without transparency, as small as PNG gets: line art needs no filter.
+fn encode(pixmap: &Pixmap) -> Result<Vec<u8>, PlotError> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, pixmap.width(), pixmap.height());
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_compression(png::Compression::Best);
+    encoder.set_filter(png::FilterType::NoFilter);
+    encoder.set_adaptive_filter(png::AdaptiveFilterType::NonAdaptive);
+    // The page is opaque, so colours are as they are.
+    let rgb: Vec<u8> = pixmap.data().chunks_exact(4).flat_map(|p| [p[0], p[1], p[2]]).collect();
+    let mut writer = encoder.write_header().map_err(drawing)?;
+    writer.write_image_data(&rgb).map_err(drawing)?;
+    writer.finish().map_err(drawing)?;
+    Ok(bytes)
 }
 
 /// Writes beside the target and renames.

@@ -129,7 +129,7 @@ impl std::error::Error for CsvFaults {}
 const MOST_FAULTS: usize = 10;
 
 /// Reads rows from CSV. `file` is its name in messages. Columns may stand in any order, and others are ignored; a byte
-/// order mark, `\r\n` and empty lines are no fault.
+/// order mark, `\r\n`, empty lines and lines that begin with `#` are no fault.
 ///
 /// # Errors
 /// Every missing column, and every cell that is not what its column expects, with line and column. The column of a
@@ -143,7 +143,10 @@ pub fn read_csv<T: Row>(file: &str, text: &str) -> Result<Vec<T>, CsvFaults> {
             names(T::COLUMNS)
         )));
     }
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
+    let mut reader = csv::ReaderBuilder::new()
+        .flexible(true)
+        .comment(Some(b'#'))
+        .from_reader(text.as_bytes());
     let header = reader
         .headers()
         .map_err(|error| one(format!("{file}: {error}")))?
@@ -153,6 +156,7 @@ pub fn read_csv<T: Row>(file: &str, text: &str) -> Result<Vec<T>, CsvFaults> {
         .iter()
         .map(|column| found.iter().position(|name| *name == column.name))
         .collect();
+    let line = text.lines().take_while(|line| line.starts_with('#')).count() + 1;
     let missing: Vec<String> = T::COLUMNS
         .iter()
         .zip(&places)
@@ -166,7 +170,7 @@ pub fn read_csv<T: Row>(file: &str, text: &str) -> Result<Vec<T>, CsvFaults> {
                 .filter(|(distance, _)| *distance <= 3);
             let near = near.map_or_else(String::new, |(_, name)| format!(" (is `{name}` meant?)"));
             format!(
-                "{file}:1:1: no column `{}`{near}\n  expected: {}\n  found: {}",
+                "{file}:{line}:1: no column `{}`{near}\n  expected: {}\n  found: {}",
                 column.name,
                 names(T::COLUMNS),
                 found.join(",")

@@ -88,7 +88,7 @@ macro_rules! structure {
 structure! {
     grouped_bars: BarRow, speedups(), |rows| bars(rows, &BarOptions::speedup(), &Style::default());
     sorted_layers: BarRow, speedups(), |rows| layers(rows, &BarOptions::speedup(), &Style::default());
-    reuse_factors: BarRow, vec![bar("GB", "Weights", 1.0), bar("GB", "Inputs", 64.0), bar("Reg", "Weights", 5000.0)],
+    reuse_factors: BarRow, [bar("GB", "Weights", 1.0), bar("GB", "Inputs", 64.0), bar("Reg", "Weights", 5000.0)],
         |rows| bars(rows, &BarOptions::reuse(), &Style::default());
     stacks: StackRow, [("a", "DRAM", Some("Weights"), 3.0), ("a", "DRAM", Some("Inputs"), 4.0), ("a", "MACs", None, 2.0),
         ("b", "MACs", None, 5.0)].map(|(bar, part, detail, value)| StackRow {

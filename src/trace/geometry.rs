@@ -24,6 +24,7 @@ pub(crate) struct Geometry {
     /// Per level, the mesh of its children as it is built.
     meshes: Vec<(u64, u64)>,
     turns: Vec<Turn>,
+    keeps: Vec<cyclonest_workloads::TensorSet>,
 }
 
 /// A link of a mesh: the place where it begins and the place where it ends, seen from the parent.
@@ -68,12 +69,18 @@ impl Geometry {
             children: mapping.levels.iter().map(place).collect(),
             meshes: (0..mapping.levels.len()).map(|level| arch.child_mesh(level)).collect(),
             turns,
+            keeps: mapping.levels.iter().map(|level| level.keeps).collect(),
         }
     }
 
     /// Children of an instance of `level`.
     fn fanout(&self, level: usize) -> u32 {
         self.children[level].len() as u32
+    }
+
+    /// True if the mapping keeps `tensor` at `level`.
+    pub(crate) fn keeps(&self, level: usize, tensor: Tensor) -> bool {
+        self.keeps[level].contains(tensor)
     }
 
     /// Mapped instances of a level.

@@ -298,7 +298,11 @@ impl<W: Write> Observer for Trace<'_, W> {
     fn occupancy(&mut self, at: u64, buffer: Buffer, slots: u64) {
         if self.shown(at, at) {
             let level = &self.arch.levels[buffer.level];
-            let capacity = level.bank(buffer.tensor).map_or(1, |bank| bank.slots_of(buffer.tensor));
+            let capacity = match self.geometry.keeps(buffer.level, buffer.tensor) {
+                true => level.bank(buffer.tensor).map_or(1, |bank| bank.slots_of(buffer.tensor)),
+                // Rules 6 and 7: what bypasses a level passes an implicit store.
+                false => 2,
+            };
             let name = format!(
                 "{} {} {} slots of {capacity}",
                 level.name, buffer.instance, buffer.tensor

@@ -238,7 +238,13 @@ fn frame(columns: u64, lines: u64, options: &HeatOptions, style: &Style) -> Fram
     let every = (12.0 * lines as f64 / height).ceil().max(1.0) as u64;
     let across = (16.0 / side).ceil().max(1.0) as u64;
     let thin = |n: u64, every: u64| -> Vec<String> {
-        let show = |(i, name): (usize, String)| if i as u64 % every == 0 { name } else { String::new() };
+        let show = |(i, name): (usize, String)| {
+            if (i as u64).is_multiple_of(every) {
+                name
+            } else {
+                String::new()
+            }
+        };
         names(n).into_iter().enumerate().map(show).collect()
     };
     Frame {

@@ -167,6 +167,12 @@ pub(super) fn speedups(args: &Args, sources: &[Source]) -> Result<Vec<BarRow>, F
         .filter(|(_, name, _)| *name == baseline)
         .filter_map(|(group, _, cycles)| cycles.map(|cycles| (group.as_str(), cycles)))
         .collect();
+    if base.is_empty() {
+        return Err(Faults::one(format!(
+            "{}: the baseline {baseline} has no result for any layer\n  help: choose another with --baseline",
+            sources[0].path.display()
+        )));
+    }
     Ok(cycles
         .iter()
         .filter(|(_, name, _)| *name != baseline)
@@ -476,6 +482,13 @@ fn picked<T: Row>(args: &Args, sources: &[Source]) -> Result<Vec<T>, Faults> {
             return Err(unfit(source, "CSV"));
         };
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        // Lines before the columns are comments; they stay, so that lines keep their numbers.
+        let comments: usize = text
+            .split_inclusive('\n')
+            .take_while(|l| l.starts_with('#'))
+            .map(str::len)
+            .sum();
+        let (comments, text) = text.split_at(comments);
         let (header, rest) = text.split_once('\n').unwrap_or((text, ""));
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
@@ -489,8 +502,9 @@ fn picked<T: Row>(args: &Args, sources: &[Source]) -> Result<Vec<T>, Faults> {
                 let near = cyclonest_arch::nearest(given, known.iter().map(String::as_str));
                 let near = near.map_or_else(String::new, |name| format!("\n  help: did you mean `{name}`?"));
                 return Err(Faults::one(format!(
-                    "{}:1:1: no column `{given}`\n  found: {}{near}",
+                    "{}:{}:1: no column `{given}`\n  found: {}{near}",
                     source.path.display(),
+                    comments.lines().count() + 1,
                     known.join(",")
                 )));
             };
@@ -515,7 +529,7 @@ fn picked<T: Row>(args: &Args, sources: &[Source]) -> Result<Vec<T>, Faults> {
         let header = String::from_utf8_lossy(&writer.into_inner().unwrap_or_default()).into_owned();
         renamed.push(Source {
             path: source.path.clone(),
-            data: Data::Table(format!("{header}{rest}")),
+            data: Data::Table(format!("{comments}{header}{rest}")),
         });
     }
     tables(&renamed)
