@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, check, compare, list, plot, report, schedule, show, simulate, stream, validate};
+use crate::commands::{bench, check, compare, explain, list, plot, report, schedule, show, simulate, stream, validate};
 use crate::faults::Faults;
 
 /// Describe an accelerator, map a network onto it, simulate the schedule cycle by cycle with real data.
@@ -28,6 +28,7 @@ enum Command {
     Bench(bench::Args),
     Check(check::Args),
     Compare(compare::Args),
+    Explain(explain::Args),
     List(list::Args),
     Show(show::Args),
     Stream(stream::Args),
@@ -67,6 +68,7 @@ impl Command {
             Command::Bench(args) => bench::run(args),
             Command::Check(args) => check::run(args),
             Command::Compare(args) => compare::run(args),
+            Command::Explain(args) => explain::run(args),
             Command::List(args) => list::run(args),
             Command::Show(args) => show::run(args),
             Command::Stream(args) => stream::run(args),

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod explain;
 pub(crate) mod list;
 pub(crate) mod plot;
 pub(crate) mod report;

@@ -1,5 +1,7 @@
 //! `validate`: the simulator against what others measured.
 
+mod published;
+
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
@@ -24,6 +26,9 @@ enum Against {
     /// Records of other simulators and models.
     #[command(subcommand)]
     Reference(Reference),
+    /// Published measurements of chips and RTL.
+    #[command(subcommand)]
+    Published(published::Published),
 }
 
 #[derive(Debug, Subcommand)]
@@ -71,7 +76,10 @@ enum Reference {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
-    let Against::Reference(reference) = &args.against;
+    let reference = match &args.against {
+        Against::Reference(reference) => reference,
+        Against::Published(published) => return published::run(published),
+    };
     let (text, failed) = match reference {
         Reference::Timing { files } => timing(files)?,
         Reference::Timeloop { files } => {

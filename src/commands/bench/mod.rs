@@ -1,5 +1,6 @@
 //! `bench`: comparisons.
 
+mod dataflows;
 mod schedulers;
 
 use clap::{Args as ClapArgs, Subcommand};
@@ -7,7 +8,7 @@ use clap::{Args as ClapArgs, Subcommand};
 use crate::cli::Ending;
 use crate::faults::Faults;
 
-/// Compare schedulers on a machine and a network.
+/// Compare schedulers or dataflows.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -16,12 +17,14 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
+    Dataflows(dataflows::Args),
     Schedulers(schedulers::Args),
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
     match &args.what {
+        What::Dataflows(args) => dataflows::run(args),
         What::Schedulers(args) => schedulers::run(args),
     }
 }
