@@ -2,6 +2,7 @@
 
 mod broken;
 mod compare;
+mod explain;
 mod names;
 mod plot;
 mod readme;
