@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    bench, calibrate, check, compare, explore, host, list, plot, report, reproduce, schedule, show, simulate, stream,
-    validate,
+    bench, calibrate, check, compare, explain, explore, host, list, plot, report, reproduce, schedule, show, simulate,
+    stream, validate,
 };
 use crate::faults::Faults;
 
@@ -33,6 +33,7 @@ enum Command {
     Check(check::Args),
     Compare(compare::Args),
     Host(host::Args),
+    Explain(explain::Args),
     List(list::Args),
     Show(show::Args),
     Stream(stream::Args),
@@ -76,6 +77,7 @@ impl Command {
             Command::Check(args) => check::run(args),
             Command::Compare(args) => compare::run(args),
             Command::Host(args) => host::run(args),
+            Command::Explain(args) => explain::run(args),
             Command::List(args) => list::run(args),
             Command::Show(args) => show::run(args),
             Command::Stream(args) => stream::run(args),

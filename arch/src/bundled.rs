@@ -11,6 +11,8 @@ macro_rules! machines {
 
 machines!(
     "eyeriss",
+    "eyeriss_chip",
+    "gemmini",
     "nvdla_like",
     "power10",
     "shidiannao_like",

@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// need --scheduler.
     #[arg(long, value_name = "FILE")]
     mapping: Option<PathBuf>,
-    /// Models, separated by commas [default: exact,timeloop,maestro,cosa]
+    /// Models, separated by commas [default: all: exact, exact:quick, timeloop, maestro, cosa]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     models: Vec<String>,
     /// Compare so many random valid mappings of each layer: Kendall's τ, and the regret: simulated cycles of the model's

@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod calibrate;
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod explain;
 pub(crate) mod explore;
 pub(crate) mod host;
 pub(crate) mod list;

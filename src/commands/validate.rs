@@ -1,5 +1,7 @@
 //! `validate`: the simulator against what others measured.
 
+mod published;
+
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
@@ -26,6 +28,9 @@ enum Against {
     #[command(subcommand)]
     Reference(Reference),
     Native(native::Args),
+    /// Published measurements of chips and RTL.
+    #[command(subcommand)]
+    Published(published::Published),
 }
 
 #[derive(Debug, Subcommand)]
@@ -76,6 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
     let reference = match &args.against {
         Against::Reference(reference) => reference,
         Against::Native(args) => return native::run(args),
+        Against::Published(published) => return published::run(published),
     };
     let (text, failed) = match reference {
         Reference::Timing { files } => timing(files)?,

@@ -2,6 +2,7 @@
 
 mod broken;
 mod compare;
+mod explain;
 mod explore;
 mod names;
 mod native;

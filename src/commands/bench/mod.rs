@@ -1,5 +1,6 @@
 //! `bench`: comparisons.
 
+mod dataflows;
 mod fast_forward;
 mod observe;
 mod peers;
@@ -11,6 +12,7 @@ use crate::cli::Ending;
 use crate::faults::Faults;
 
 /// Compare schedulers, what orders and spatial loops change, fast-forward with full simulation, and speed with others.
+/// Compare schedulers or dataflows.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -21,6 +23,7 @@ pub(crate) struct Args {
 enum What {
     FastForward(fast_forward::Args),
     Peers(peers::Args),
+    Dataflows(dataflows::Args),
     Schedulers(schedulers::Args),
     Permutations(observe::PermutationArgs),
     Spatial(observe::SpatialArgs),
@@ -31,6 +34,7 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
     match &args.what {
         What::FastForward(args) => fast_forward::run(args),
         What::Peers(args) => peers::run(args),
+        What::Dataflows(args) => dataflows::run(args),
         What::Schedulers(args) => schedulers::run(args),
         What::Permutations(args) => observe::permutations(args),
         What::Spatial(args) => observe::spatial(args),

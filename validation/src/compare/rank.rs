@@ -3,7 +3,6 @@
 use std::sync::Mutex;
 
 use cyclonest_arch::{Accelerator, Mapping};
-use cyclonest_scheduler::cost::exact::Exact;
 use cyclonest_scheduler::cost::{CostError, CostModel, Estimate};
 use cyclonest_scheduler::{Random, Request, ScheduleError, Scheduler};
 use cyclonest_sim::SimError;
@@ -63,12 +62,18 @@ impl CostModel for Listener {
         "listener"
     }
 
-    fn evaluate(&self, problem: &Problem, arch: &Accelerator, mapping: &Mapping) -> Result<Estimate, CostError> {
+    fn evaluate(&self, _: &Problem, _: &Accelerator, mapping: &Mapping) -> Result<Estimate, CostError> {
         self.heard
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .push(mapping.clone());
-        Exact.evaluate(problem, arch, mapping)
+        // No candidate is better than another: the search itself has no say in what is drawn.
+        Ok(Estimate {
+            cycles: 0.0,
+            energy_pj: 0.0,
+            counts: None,
+            parts: Vec::new(),
+        })
     }
 }
 

@@ -1,5 +1,8 @@
 //! The cost model `maestro`: MAESTRO as implemented (Kwon et al., MICRO 2019; code of August 2022).
 //!
+//! MAESTRO (github.com/maestro-project/maestro) is under the MIT licence. This module is written from the paper and from
+//! recorded runs and has none of its code.
+//!
 //! A dataflow is a list of directives ([`cyclonest_arch::directives`]). Per cluster level, every directive is in its
 //! first position (*init*), moves by its offset (*steady*) or is cut off by the end of the dimension (*edge*). The
 //! cross product of these states over the directives gives *cases*; each has a number of occurrences, a traffic in

@@ -1,5 +1,8 @@
 //! The cost model `timeloop`: the rules of Timeloop v3 (Parashar et al., ISPASS 2019), its faults included.
 //!
+//! Timeloop (github.com/NVlabs/timeloop) is under the 3-clause BSD licence. This module is written from the paper and from
+//! recorded runs and has none of its code.
+//!
 //! - The *tile* of a tensor is a bounding box. Between two steps it is kept if it did not move, its new slice is
 //!   fetched if it moved as it did the time before, and all of it is fetched when the direction changes.
 //! - Children whose tiles are equal are served by one access (*multicast*, and spatial reduction of outputs).
