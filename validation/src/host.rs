@@ -153,7 +153,8 @@ fn free() -> Channels {
 fn cpu_level(name: &str, memory: &Memory, latency: f64) -> Level {
     let bits = |bytes: f64| Width::Bits((bytes * 8.0).round().max(1.0) as u64);
     // A cache takes the next tile line by line, in place of lines that are no longer used: half of it may hold what is to
-    // come. No tile is there twice.
+    // come. No tile is there twice; with one slot for outputs, a call of the micro-kernel begins by fetching its sums and
+    // ends by storing them, which is what small tiles pay for.
     let fifo = memory.size.map_or(0, |bytes| bytes as u64 / 8);
     Level {
         name: name.into(),

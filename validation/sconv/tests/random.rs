@@ -118,6 +118,9 @@ fn paths(shape: &ConvShape) -> Vec<Options> {
                 caches: Some(caches),
                 ..base
             });
+            if stationary == Stationary::Weight {
+                paths.push(Options { threads: 2, ..base });
+            }
             if isa == Isa::Avx512 {
                 paths.push(Options {
                     vector_packing: false,

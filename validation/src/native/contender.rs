@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use cyclonest_sconv::{
-    ConvPlan, ConvShape, Error, Family, Fill, Filters, Isa, Layout, Options, Stationary, Tiling,
+    BLOCK, ConvPlan, ConvShape, Error, Family, Fill, Filters, Isa, Layout, Options, Stationary, Tiling,
     baselines::{BaselineError, DnnLayout, Gemm, Im2col, MatrixMultiply, OneDnn, OneDnnConv, OpenBlas},
     from_blocked, to_blocked,
 };
@@ -18,7 +18,7 @@ pub enum Kernel {
     Sconv,
     /// The family that `choose` picks, NCHW.
     Best,
-    /// The same with nChw16c in and out.
+    /// The same with nChw16c in and out; NCHW in where there are fewer than 16 channels.
     BestBlocked,
     /// im2col and OpenBLAS; no im2col for pointwise layers of stride 1.
     Openblas,
@@ -250,7 +250,11 @@ pub(super) fn prepare(
     input: &[f32],
     weights: &[f32],
 ) -> Result<Box<dyn Contender>, Absent> {
-    if let Some(options) = kernel.options() {
+    if let Some(mut options) = kernel.options() {
+        // A block of 16 for a few channels is mostly padding; oneDNN's own choice is NCHW there, too.
+        if shape.channels < BLOCK {
+            options.input = Layout::Nchw;
+        }
         return Ok(Box::new(Ours::new(shape, options, input, weights)?));
     }
     let im2col = |gemm: Rc<dyn Gemm>, name: String| {
@@ -310,8 +314,8 @@ impl Ours {
     fn new(shape: &ConvShape, options: Options, input: &[f32], weights: &[f32]) -> Result<Self, Error> {
         let plan = ConvPlan::new(*shape, options)?;
         let filters = plan.filters(weights)?;
-        let blocked = options.input == Layout::Nchw16c;
-        let input = if blocked {
+        let blocked = options.output == Layout::Nchw16c;
+        let input = if options.input == Layout::Nchw16c {
             Buffer::of(&to_blocked(input, shape.channels, shape.height * shape.width))
         } else {
             Buffer::of(input)
