@@ -50,7 +50,7 @@ impl Hybrid {
     fn search<'a>(&self, request: &Request<'a>, space: &Space<'a>, index: u64) -> Judge<'a> {
         let mut rng = ChaCha8Rng::seed_from_u64(request.seed);
         rng.set_stream(index);
-        let sampler = Sampler::new(space);
+        let mut sampler = Sampler::new(space);
         let mut judge = Judge::new(request);
         let budget = request
             .budget
@@ -58,11 +58,10 @@ impl Hybrid {
         let (mut in_a_row, mut drawn) = (0, 0);
         while drawn < self.victory.saturating_mul(PATIENCE) {
             drawn += 1;
-            let point = sampler.factors(&mut rng);
-            if !space.meshes_hold(&point) {
+            let Some(point) = sampler.factors(&mut rng) else {
                 judge.tried += 1;
                 continue;
-            }
+            };
             judge.new_niche();
             for permuted in permutations(space, &point) {
                 judge.tried += 1;

@@ -19,7 +19,7 @@ pub(crate) use aware::{draw, shuffle};
 pub(crate) use naive::Sampler;
 
 use crate::judge::Judge;
-use crate::space::Space;
+use crate::space::{Point, Space};
 use crate::{Request, ScheduleError, Scheduled, Scheduler};
 
 /// Valid samples that the naive baseline takes the best of.
@@ -46,7 +46,7 @@ impl Scheduler for RandomNaive {
 
     fn schedule(&self, request: &Request<'_>) -> Result<Scheduled, ScheduleError> {
         let space = Space::new(request.problem, request.arch);
-        let sampler = Sampler::new(&space);
+        let mut sampler = Sampler::new(&space);
         let mut rng = ChaCha8Rng::seed_from_u64(request.seed);
         let budget = request.budget.unwrap_or(NAIVE_BUDGET);
         best_of(request, &space, budget, NAIVE_PATIENCE, || sampler.draw(&mut rng))
@@ -62,7 +62,7 @@ impl Scheduler for Random {
         let space = Space::new(request.problem, request.arch);
         let mut rng = ChaCha8Rng::seed_from_u64(request.seed);
         let budget = request.budget.unwrap_or(BUDGET);
-        best_of(request, &space, budget, PATIENCE, || draw(&space, &mut rng))
+        best_of(request, &space, budget, PATIENCE, || Some(draw(&space, &mut rng)))
     }
 }
 
@@ -71,13 +71,12 @@ fn best_of(
     space: &Space<'_>,
     budget: u64,
     patience: u64,
-    mut draw: impl FnMut() -> crate::space::Point,
+    mut draw: impl FnMut() -> Option<Point>,
 ) -> Result<Scheduled, ScheduleError> {
     let mut judge = Judge::new(request);
     while judge.valid < budget && judge.tried / patience <= judge.valid {
-        let point = draw();
         judge.tried += 1;
-        if space.fits(&point) {
+        if let Some(point) = draw().filter(|point| space.fits(point)) {
             judge.valid += 1;
             judge.new_niche();
             judge.score(&space.mapping(&point));

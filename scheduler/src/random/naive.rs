@@ -21,6 +21,10 @@ pub(crate) struct Sampler<'a> {
     factors: Vec<(Dim, u64)>,
     /// Slots of each dimension.
     slots: DimMap<Vec<Slot>>,
+    /// Slots of the sample that is being drawn.
+    drawn: Vec<Slot>,
+    /// Children that it uses, per level and axis.
+    used: Vec<[u64; 2]>,
 }
 
 impl<'a> Sampler<'a> {
@@ -41,30 +45,47 @@ impl<'a> Sampler<'a> {
             });
             temporal.chain(axes).collect()
         });
-        Sampler { space, factors, slots }
-    }
-
-    /// A point with random factors and random orders.
-    pub(super) fn draw(&self, rng: &mut ChaCha8Rng) -> Point {
-        let mut point = self.factors(rng);
-        // The orders are drawn only where the sample can still be valid.
-        if self.space.meshes_hold(&point) {
-            point.order.iter_mut().for_each(|order| shuffle(order, rng));
+        Sampler {
+            space,
+            factors,
+            slots,
+            drawn: Vec::new(),
+            used: vec![[1; 2]; space.meshes.len()],
         }
-        point
     }
 
-    /// A point with random factors and the orders of the origin.
-    pub(crate) fn factors(&self, rng: &mut ChaCha8Rng) -> Point {
-        let mut point = self.space.origin();
-        point.trips[0] = DimMap::ones();
+    /// A point with random factors and random orders; `None` if a mesh does not hold it.
+    pub(super) fn draw(&mut self, rng: &mut ChaCha8Rng) -> Option<Point> {
+        let mut point = self.factors(rng)?;
+        point.order.iter_mut().for_each(|order| shuffle(order, rng));
+        Some(point)
+    }
+
+    /// A point with random factors and the orders of the origin; `None` if a mesh does not hold it, which is known at
+    /// the first axis that is too short: nearly all samples end there, before there is a point.
+    pub(crate) fn factors(&mut self, rng: &mut ChaCha8Rng) -> Option<Point> {
+        self.drawn.clear();
+        self.used.fill([1; 2]);
         for &(dim, prime) in &self.factors {
             let slots = &self.slots[dim];
-            match slots[rng.random_range(0..slots.len())] {
+            let slot = slots[rng.random_range(0..slots.len())];
+            if let Slot::Spatial(level, axis) = slot {
+                let used = &mut self.used[level][axis];
+                *used = used.saturating_mul(prime);
+                if *used > self.space.meshes[level][axis].extent {
+                    return None;
+                }
+            }
+            self.drawn.push(slot);
+        }
+        let mut point = self.space.origin();
+        point.trips[0] = DimMap::ones();
+        for (&(dim, prime), &slot) in self.factors.iter().zip(&self.drawn) {
+            match slot {
                 Slot::Temporal(level) => point.trips[level][dim] *= prime,
                 Slot::Spatial(level, axis) => point.fan[level][axis][dim] *= prime,
             }
         }
-        point
+        Some(point)
     }
 }
