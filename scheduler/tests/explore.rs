@@ -149,9 +149,14 @@ fn exact_with_switches_is_pruned_without_loss() {
     plan.noc_bandwidth = Values::List(vec![1, 4, 16]);
     plan.offchip_bandwidth = Values::List(vec![64]);
     (plan.multicast, plan.reduction) = (vec![true, false], vec![true, false]);
-    for objective in [Objective::Throughput, Objective::Energy, Objective::Pareto] {
+    for (objective, model) in [
+        (Objective::Throughput, Model::Exact),
+        (Objective::Energy, Model::ExactQuick),
+        (Objective::Pareto, Model::ExactQuick),
+    ] {
         let plan = Plan {
             objective,
+            model,
             ..plan.clone()
         };
         let space = space(plan, &network);
@@ -317,7 +322,7 @@ fn every_fault_of_a_plan_is_reported_at_its_place() {
     assert_eq!(
         found,
         [
-            "1: as needed: a scheduler fits its mappings to the sizes; Sizes(…) is expected",
+            "1: `l1` is as needed, but a scheduler fits its mappings to the sizes; Sizes(…) is expected",
             "4: the same mapping stands before",
             "5: 2 after 4: ascending values are expected",
             "6: 0: a number from 1 to 4294967295 is expected",

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
     bar.0.finish_and_clear();
     let finished = worked
         .map_err(|stopped| stopped.0)
-        .and_then(|()| Ok(Results::new(&session).map_err(|f| f.to_string())?))
+        .and_then(|()| Results::new(&session).map_err(|f| f.to_string()))
         .and_then(|results| match results.write(session.folder()) {
             Ok(()) => Ok(results),
             Err(faults) => Err(faults.to_string().trim_start_matches("error: ").trim_end().to_owned()),

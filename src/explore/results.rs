@@ -141,7 +141,7 @@ impl Results {
             plan_hash: session.hash(),
             network: space.plan.network.clone(),
             technology: space.technology.name.clone(),
-            model: space.plan.model.name(),
+            model: space.plan.model.cost_model().name(),
             objective: space.plan.objective,
             macs: space.macs(),
             designs: explored.tally,

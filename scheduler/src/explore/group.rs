@@ -7,9 +7,7 @@ use cyclonest_workloads::DistinctLayer;
 use super::machine::{self, Mapped};
 use super::plan::{MappingChoice, Model, Objective};
 use super::space::{Design, Space};
-use crate::cost::CostModel;
-use crate::cost::exact::{Evaluator, Exact};
-use crate::cost::maestro::{Link, MaestroModel, Profile};
+use crate::cost::maestro::{Link, Profile};
 use crate::{Request, Scheduler};
 
 /// What all layers cost together, and the buffers that they need.
@@ -38,7 +36,6 @@ pub(crate) struct Group<'a> {
     /// No design of the group has smaller figures.
     pub(crate) least: Figures,
     scratch: Vec<i64>,
-    evaluator: Evaluator,
 }
 
 enum Kind {
@@ -54,6 +51,12 @@ impl std::fmt::Debug for Kind {
             Kind::Scheduler(scheduler) => f.write_str(scheduler.name()),
         }
     }
+}
+
+/// What a layer is mapped with.
+enum Chosen {
+    Style(Style),
+    Scheduled(Box<Mapped>),
 }
 
 /// A layer in one style.
@@ -96,14 +99,13 @@ impl<'a> Group<'a> {
                 l2: 0,
             },
             scratch: Vec::new(),
-            evaluator: Evaluator::new(),
         };
         let choice = &space.plan.mappings[design.mapping];
         let macs = space.macs() as f64;
         if let MappingChoice::Scheduler(name) = choice {
             let scheduler = crate::by_name(name).ok_or_else(|| format!("there is no scheduler {name}"))?;
             group.kind = Kind::Scheduler(scheduler);
-            if space.plan.model == Model::Exact {
+            if space.plan.model != Model::Maestro {
                 group.least.cycles = macs / design.pes() as f64;
                 group.least.energy = macs * space.technology.energy.mac;
             }
@@ -178,43 +180,29 @@ impl<'a> Group<'a> {
 
     /// The figures of a design of the group.
     pub(crate) fn figures(&mut self, design: &Design) -> Result<Figures, Refusal> {
-        self.each(design, &mut |_, _, _| {})
+        self.each(design, &mut Vec::new())
     }
 
     /// The figures of a design, and what each layer is mapped to.
     pub(crate) fn mapped(&mut self, design: &Design) -> Result<Vec<(Option<Style>, Mapped)>, Refusal> {
         let mut chosen = Vec::new();
-        let technology = &self.space.technology;
-        let figures = self.each(design, &mut |layer, style, given| {
-            chosen.push((layer.clone(), style, given))
-        })?;
-        let mut all = Vec::with_capacity(chosen.len());
-        for (layer, style, given) in chosen {
-            let mapped = match (style, given) {
-                (Some(style), _) => {
-                    machine::styled(style, &layer.problem, design.pes(), technology).map(|mut mapped| {
-                        machine::configure(&mut mapped.arch, design);
-                        mapped
-                    })
-                }
-                (None, Some(mapped)) => Ok(mapped),
-                (None, None) => Err("there is no mapping".to_owned()),
-            };
-            all.push((
-                style,
-                mapped.map_err(|why| Refusal::Model(format!("{}: {why}", layer.name)))?,
-            ));
-        }
-        let _ = figures;
-        Ok(all)
+        self.each(design, &mut chosen)?;
+        let space = self.space;
+        let layers = space.layers.iter().zip(chosen);
+        let mapped = layers.map(|(layer, chosen)| match chosen {
+            Chosen::Style(style) => {
+                let mut mapped = machine::styled(style, &layer.problem, design.pes(), &space.technology)
+                    .map_err(|why| Refusal::Model(format!("{}: {why}", layer.name)))?;
+                machine::configure(&mut mapped.arch, design);
+                Ok((Some(style), mapped))
+            }
+            Chosen::Scheduled(mapped) => Ok((None, *mapped)),
+        });
+        mapped.collect()
     }
 
     /// Chooses a mapping for every layer and adds up what they cost.
-    fn each(
-        &mut self,
-        design: &Design,
-        chosen: &mut dyn FnMut(&DistinctLayer, Option<Style>, Option<Mapped>),
-    ) -> Result<Figures, Refusal> {
+    fn each(&mut self, design: &Design, chosen: &mut Vec<Chosen>) -> Result<Figures, Refusal> {
         let mut sum = Figures {
             cycles: 0.0,
             energy: 0.0,
@@ -233,7 +221,7 @@ impl<'a> Group<'a> {
                             continue;
                         }
                         let figures = candidate
-                            .figures(design, &mut self.scratch, &mut self.evaluator)
+                            .figures(design, space.plan.model, &mut self.scratch)
                             .map_err(|why| Refusal::Model(format!("{}: {why}", layer.name)))?;
                         let score = match space.plan.objective {
                             Objective::Throughput => figures.cycles,
@@ -245,13 +233,13 @@ impl<'a> Group<'a> {
                         }
                     }
                     let (_, style, figures) = best.ok_or(Refusal::Capacity)?;
-                    chosen(layer, Some(style), None);
+                    chosen.push(Chosen::Style(style));
                     figures
                 }
                 Kind::Scheduler(scheduler) => {
                     let (figures, mapped) = schedule(scheduler.as_ref(), space, layer, design)
                         .map_err(|why| Refusal::Model(format!("{}: {why}", layer.name)))?;
-                    chosen(layer, None, Some(mapped));
+                    chosen.push(Chosen::Scheduled(Box::new(mapped)));
                     figures
                 }
             };
@@ -302,7 +290,7 @@ impl Candidate {
                     },
                 })
             }
-            Model::Exact => {
+            Model::Exact | Model::ExactQuick => {
                 let mapped = machine::styled(style, &layer.problem, pes, technology)?;
                 Ok(Candidate {
                     style,
@@ -337,12 +325,7 @@ impl Candidate {
         })
     }
 
-    fn figures(
-        &mut self,
-        design: &Design,
-        scratch: &mut Vec<i64>,
-        evaluator: &mut Evaluator,
-    ) -> Result<Figures, String> {
+    fn figures(&mut self, design: &Design, model: Model, scratch: &mut Vec<i64>) -> Result<Figures, String> {
         let (cycles, energy) = match &mut self.cost {
             Cost::Maestro { profile, energy } => {
                 let link = Link {
@@ -355,13 +338,11 @@ impl Candidate {
             }
             Cost::Exact(mapped) => {
                 machine::configure(&mut mapped.arch, design);
-                evaluator
+                let estimate = model
+                    .cost_model()
                     .evaluate(&mapped.problem, &mapped.arch, &mapped.mapping)
                     .map_err(|e| e.to_string())?;
-                (
-                    evaluator.cycles(),
-                    evaluator.counts(&mapped.arch).energy_pj(&mapped.arch),
-                )
+                (estimate.cycles, estimate.energy_pj)
             }
         };
         Ok(Figures {
@@ -401,16 +382,12 @@ fn schedule(
         Objective::Energy => crate::Objective::Energy,
         Objective::Edp | Objective::Pareto => crate::Objective::Edp,
     };
-    let oracle: &dyn CostModel = match space.plan.model {
-        Model::Maestro => &MaestroModel,
-        Model::Exact => &Exact,
-    };
     let request = Request {
         objective,
         ..Request::new(&layer.problem, &arch)
     };
     let scheduled = scheduler.schedule(&request).map_err(|e| e.to_string())?;
-    let estimate = oracle
+    let estimate = (space.plan.model.cost_model())
         .evaluate(&layer.problem, &arch, &scheduled.mapping)
         .map_err(|e| e.to_string())?;
     let figures = Figures {

@@ -46,7 +46,7 @@ pub(super) fn styled(style: Style, problem: &Problem, pes: u64, technology: &Tec
             .sum()
     };
     let inner = mapping.tile_extents(&problem, last);
-    let mut all = inner.clone();
+    let mut all = inner;
     for level in &mapping.levels[..last] {
         for spatial in &level.spatial {
             all[spatial.0] = (all[spatial.0] * spatial.1).min(problem.bounds[spatial.0]);

@@ -4,6 +4,10 @@ use cyclonest_arch::directives::Style;
 use cyclonest_arch::{Diagnostic, Violation, from_ron, placed};
 use serde::{Deserialize, Serialize};
 
+use crate::cost::CostModel;
+use crate::cost::exact::{Exact, Quick};
+use crate::cost::maestro::MaestroModel;
+
 /// A plan, as it is written in RON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -177,17 +181,20 @@ pub enum Axis {
 pub enum Model {
     /// MAESTRO.
     Maestro,
-    /// The project's own.
+    /// The project's own, with a rehearsed latency.
     Exact,
+    /// The same with a latency in closed form: faster, less accurate.
+    ExactQuick,
 }
 
 impl Model {
-    /// Its name, as `--models` takes it.
+    /// The model.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub fn cost_model(self) -> &'static dyn CostModel {
         match self {
-            Model::Maestro => "maestro",
-            Model::Exact => "exact",
+            Model::Maestro => &MaestroModel,
+            Model::Exact => &Exact,
+            Model::ExactQuick => &Quick,
         }
     }
 }
@@ -331,7 +338,7 @@ impl Plan {
             if let MappingChoice::Scheduler(_) = mapping {
                 for (size, name) in [(&self.l1, "l1"), (&self.l2, "l2")] {
                     faults.require(*size != Size::AsNeeded, name, || {
-                        "as needed: a scheduler fits its mappings to the sizes; Sizes(…) is expected".to_owned()
+                        format!("`{name}` is as needed, but a scheduler fits its mappings to the sizes; Sizes(…) is expected")
                     });
                 }
             }
@@ -403,12 +410,27 @@ impl Plan {
     }
 }
 
-/// The plans that come with the crate: MAESTRO's published sweeps.
+/// The plans that come with the crate: MAESTRO's published sweeps, and what docs/explore.md measures.
 const BUNDLED: &[(&str, &str)] = &[
     ("kc_p_vgg16_early", include_str!("../../plans/kc_p_vgg16_early.ron")),
     ("kc_p_vgg16_late", include_str!("../../plans/kc_p_vgg16_late.ron")),
     ("yr_p_vgg16_early", include_str!("../../plans/yr_p_vgg16_early.ron")),
     ("yr_p_vgg16_late", include_str!("../../plans/yr_p_vgg16_late.ron")),
+    (
+        "kc_p_vgg16_late_exact",
+        include_str!("../../plans/kc_p_vgg16_late_exact.ron"),
+    ),
+    (
+        "yr_p_vgg16_late_exact",
+        include_str!("../../plans/yr_p_vgg16_late_exact.ron"),
+    ),
+    (
+        "switches_vgg16_late",
+        include_str!("../../plans/switches_vgg16_late.ron"),
+    ),
+    ("buffers_vgg16_late", include_str!("../../plans/buffers_vgg16_late.ron")),
+    ("ten_million", include_str!("../../plans/ten_million.ron")),
+    ("billion", include_str!("../../plans/billion.ron")),
 ];
 
 /// Names of the bundled plans.

@@ -269,7 +269,7 @@ impl Space {
     #[must_use]
     pub fn chunk_size(&self) -> u64 {
         let scheduled = |m: &MappingChoice| matches!(m, MappingChoice::Scheduler(_));
-        let slow = self.plan.model == super::plan::Model::Exact || self.plan.mappings.iter().any(scheduled);
+        let slow = self.plan.model != super::plan::Model::Maestro || self.plan.mappings.iter().any(scheduled);
         let size = if slow {
             (self.total / 1024).clamp(16, 512)
         } else {
