@@ -160,6 +160,7 @@ fn cpu_level(name: &str, memory: &Memory, latency: f64) -> Level {
         name: name.into(),
         mesh: (1, 1),
         spatial: None,
+        refresh: None,
         banks: vec![Bank {
             holds: TensorSet::ALL,
             size: memory
@@ -208,6 +209,7 @@ fn registers(inputs: u64, sums: u64) -> Level {
         name: "Reg".into(),
         mesh: (1, 1),
         spatial: None,
+        refresh: None,
         banks: vec![bank(Tensor::Inputs, inputs), bank(Tensor::Outputs, sums)],
         below: None,
     }

@@ -125,6 +125,7 @@ pub(super) fn scheduled(design: &Design, l1: u64, l2: u64, technology: &Technolo
         name: name.to_owned(),
         mesh,
         spatial: None,
+        refresh: None,
         banks: vec![bank],
         below,
     };

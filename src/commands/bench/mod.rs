@@ -11,8 +11,7 @@ use clap::{Args as ClapArgs, Subcommand};
 use crate::cli::Ending;
 use crate::faults::Faults;
 
-/// Compare schedulers, what orders and spatial loops change, fast-forward with full simulation, and speed with others.
-/// Compare schedulers or dataflows.
+/// Compare schedulers, dataflows, loop orders, fast-forward with full simulation, and the simulator with others.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     #[command(subcommand)]
