@@ -123,8 +123,11 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         let all = described.network.distinct();
         Faults::collect(&mut faults, simulate::select(&args.layers, &described.network, &all))
     });
+    if let Some(faults) = faults {
+        return Err(faults);
+    }
     let (Some(arch), Some(network), Some(scheduler), Some(layers)) = (arch, network, scheduler, layers) else {
-        return Err(faults.unwrap_or_else(|| Faults::one("nothing to map")));
+        return Err(Faults::one("nothing to map"));
     };
     let destination = args
         .output
