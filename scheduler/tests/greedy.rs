@@ -58,6 +58,8 @@ macro_rules! every_layer_is_mapped_onto {
 
 every_layer_is_mapped_onto! {
     every_layer_is_mapped_onto_eyeriss: "eyeriss",
+    every_layer_is_mapped_onto_eyeriss_chip: "eyeriss_chip",
+    every_layer_is_mapped_onto_gemmini: "gemmini",
     every_layer_is_mapped_onto_nvdla_like: "nvdla_like",
     every_layer_is_mapped_onto_shidiannao_like: "shidiannao_like",
     every_layer_is_mapped_onto_simba: "simba",
