@@ -305,12 +305,7 @@ mod tests {
                     .stationary
                     == expected
             });
-            let agreeing = agreeing.count();
-            assert!(
-                agreeing * 10 >= layers.len() * 8,
-                "{name}: {agreeing} of {}",
-                layers.len()
-            );
+            assert_eq!(agreeing.count(), layers.len(), "{name}");
         }
     }
 
