@@ -78,11 +78,6 @@ figure pareto "Latency and energy of LeNet on five machines, eight mappings of e
     pareto simba-?.json simba_sram-?.json simba_4x-?.json eyeriss-?.json nvdla_like-?.json --scale log
 
 commands=()
-data 'cyclonest explore yr_p_vgg16_early -o explored >/dev/null'
-figure explored "The designs that a sweep keeps: area and throughput." \
-    pareto explored/results.csv --x area_mm2 --y macs_per_cycle --y-better higher --series mapping --y-label "throughput [MACs per cycle]"
-
-commands=()
 data 'cyclonest compare --arch simba --network resnet18 --models exact,timeloop --format json -o compare.json'
 figure scatter "Cost models against the simulator." scatter compare.json
 
@@ -93,8 +88,8 @@ figure convergence "Best found over the evaluations: median and middle half of f
 
 commands=()
 data 'cyclonest simulate --arch simba --network lenet --layer conv2 --no-fast-forward --trace trace.json >/dev/null'
-figure gantt "A timeline of LeNet's second layer on simba, three PEs of 128." \
-    gantt trace.json --window 0:1500 --width ieee2 --only DRAM --only "GB 0" --only "WBuf 0 " --only "PE 0 " --only "PE 1 "
+figure gantt "A timeline of LeNet's second layer on simba: two of its PEs, and one of each port and network before them." \
+    gantt trace.json --window 0:1000 --width ieee2 --only DRAM --only "GB 0" --only "WBuf 0 " --only "PE 0 " --only "PE 1 "
 figure occupancy "Slots that tiles take in the buffers of the same run." occupancy trace.json --window 0:1500
 figure pes "Share of the cycles in which every PE of the same run computes." pes trace.json
 figure links "Traffic of the mesh's links in the same run." links trace.json
