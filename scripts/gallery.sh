@@ -89,7 +89,7 @@ figure convergence "Best found over the evaluations: median and middle half of f
 commands=()
 data 'cyclonest simulate --arch simba --network lenet --layer conv2 --no-fast-forward --trace trace.json >/dev/null'
 figure gantt "A timeline of LeNet's second layer on simba: two of its PEs, and one of each port and network before them." \
-    gantt trace.json --window 0:1000 --width ieee2 --only DRAM --only "GB 0" --only "WBuf 0 " --only "PE 0 " --only "PE 1 "
+    gantt trace.json --window 0:750 --width ieee2 --only DRAM --only "GB 0" --only "WBuf 0 " --only "PE 0 " --only "PE 1 "
 figure occupancy "Slots that tiles take in the buffers of the same run." occupancy trace.json --window 0:1500
 figure pes "Share of the cycles in which every PE of the same run computes." pes trace.json
 figure links "Traffic of the mesh's links in the same run." links trace.json
