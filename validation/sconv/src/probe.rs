@@ -3,7 +3,7 @@
 //! Virtual machines often hide performance counters. What is needed here can be had without: the time that a thread really
 //! ran, and the clock during it from a chain of dependent multiplications of known latency.
 
-use std::{hint::black_box, time::Duration};
+use std::{hint::black_box, sync::OnceLock, time::Duration};
 
 use crate::{Isa, scratch::Aligned};
 
@@ -22,6 +22,24 @@ pub fn thread_time() -> Duration {
     }
 }
 
+/// Seconds of thread time since `started`, without what asking for it takes: some hundred nanoseconds of a system call,
+/// which would be a few per cent of the short loops here.
+fn since(started: Duration) -> f64 {
+    static ASKING: OnceLock<Duration> = OnceLock::new();
+    let asking = ASKING.get_or_init(|| {
+        let once = || {
+            let started = thread_time();
+            thread_time() - started
+        };
+        (0..1000).map(|_| once()).min().unwrap_or_default()
+    });
+    let elapsed = thread_time() - started;
+    elapsed
+        .saturating_sub(*asking)
+        .max(Duration::from_nanos(1))
+        .as_secs_f64()
+}
+
 /// Cycles that one integer multiplication waits for the one before: 3 on the x86-64 cores since 2008.
 const MULTIPLY_LATENCY: f64 = 3.0;
 
@@ -34,9 +52,9 @@ pub fn clock(links: u64) -> f64 {
     for _ in 0..rounds {
         value = multiply_16(value);
     }
-    let elapsed = thread_time() - started;
+    let elapsed = since(started);
     black_box(value);
-    rounds as f64 * 16.0 * MULTIPLY_LATENCY / elapsed.as_secs_f64()
+    rounds as f64 * 16.0 * MULTIPLY_LATENCY / elapsed
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -70,8 +88,7 @@ pub fn fma_rate(isa: Isa, vectors: u64) -> f64 {
     let rounds = (vectors / FMA_CHAINS as u64).max(1);
     let started = thread_time();
     fma_chains(isa, rounds);
-    let elapsed = thread_time() - started;
-    (rounds * FMA_CHAINS as u64 * isa.lanes() as u64) as f64 / elapsed.as_secs_f64()
+    (rounds * FMA_CHAINS as u64 * isa.lanes() as u64) as f64 / since(started)
 }
 
 /// Independent chains: enough to cover a latency of 5 cycles twice per cycle.
@@ -148,7 +165,7 @@ pub fn read_rate(bytes: usize, passes: usize) -> f64 {
     for _ in 0..passes {
         read(black_box(buffer));
     }
-    (passes * buffer.len() * 4) as f64 / (thread_time() - started).as_secs_f64()
+    (passes * buffer.len() * 4) as f64 / since(started)
 }
 
 fn read(buffer: &[f32]) {
@@ -198,7 +215,7 @@ pub fn write_rate(bytes: usize, passes: usize) -> f64 {
         write(black_box(buffer), pass as f32);
     }
     black_box(&*buffer);
-    (passes * buffer.len() * 4) as f64 / (thread_time() - started).as_secs_f64()
+    (passes * buffer.len() * 4) as f64 / since(started)
 }
 
 fn write(buffer: &mut [f32], value: f32) {
@@ -252,9 +269,9 @@ pub fn load_latency(bytes: usize, loads: usize) -> f64 {
     for _ in 0..loads {
         at = next[at];
     }
-    let elapsed = thread_time() - started;
+    let elapsed = since(started);
     black_box(at);
-    elapsed.as_secs_f64() / loads as f64
+    elapsed / loads as f64
 }
 
 #[cfg(test)]
