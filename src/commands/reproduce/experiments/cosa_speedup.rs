@@ -120,7 +120,7 @@ pub(super) fn fig9(lab: &Lab) -> Result<Results, String> {
     );
     results.found(
         "energy against random",
-        "not told",
+        "no value at hand",
         format!("{:.0} % less", (1.0 - 1.0 / over_random) * 100.0),
     );
     Ok(results)

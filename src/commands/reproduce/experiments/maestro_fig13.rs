@@ -73,7 +73,7 @@ pub(super) fn run(lab: &Lab) -> Result<Results, String> {
         let largest = rows.iter().map(|row| row.x).fold(0.0, f64::max);
         results.found(
             format!("{figure} layer: the design with the highest throughput"),
-            "moderate numbers of PEs and buffers, not the largest",
+            "moderate numbers of PEs and buffers",
             format!(
                 "{throughput:.0} MACs/cycle with {pes} PEs and {bandwidth} elements/cycle on {area:.1} mm²; the largest \
                  design within the budgets has {largest:.1} mm²"

@@ -66,7 +66,7 @@ pub(super) fn run(lab: &Lab) -> Result<Results, String> {
     for (index, (name, paper)) in [
         ("without multicast", "about 47 % more energy"),
         ("without reduction", "about 47 % more energy"),
-        ("without either", "not told"),
+        ("without either", "no value at hand"),
     ]
     .into_iter()
     .enumerate()

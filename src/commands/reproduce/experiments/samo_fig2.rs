@@ -66,7 +66,7 @@ pub(super) fn run(lab: &Lab) -> Result<Results, String> {
                 "{network}, FINN: seeds of annealing as good as the rule at {} evaluations",
                 rule.evaluations
             ),
-            "annealing reaches good designs, the rule does so with far fewer evaluations",
+            "no value at hand",
             format!(
                 "{as_good} of {seeds}; median {:.2} times the rule's latency, which is {:.3} times the proven optimum",
                 times[times.len() / 2] / rule.time_us,

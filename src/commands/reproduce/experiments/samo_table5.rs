@@ -77,7 +77,7 @@ pub(super) fn run(lab: &Lab) -> Result<Results, String> {
         let largest = gains.iter().copied().fold(0.0, f64::max);
         results.found(
             format!("gain over the unfolded design, {name}, geometric mean and largest"),
-            "optimised designs are orders of magnitude faster",
+            "no value at hand",
             format!(
                 "{:.0} and {largest:.0} times",
                 geomean(gains.iter().copied()).unwrap_or(0.0)
@@ -86,7 +86,7 @@ pub(super) fn run(lab: &Lab) -> Result<Results, String> {
     }
     results.found(
         "cases without any design",
-        "not told",
+        "no value at hand",
         format!("{infeasible} of {cases}: the binding resource is named"),
     );
     Ok(results)
