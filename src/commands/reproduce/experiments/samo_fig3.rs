@@ -48,9 +48,9 @@ pub(super) fn run(lab: &Lab) -> Result<Results, String> {
     }
     let mut results = Results::default();
     let options = StackOptions {
-        y_label: "time per frame [ms]".to_string(),
+        y_label: "share of the time [%]".to_string(),
         x_label: format!("{network}: design, frames"),
-        shares: false,
+        shares: true,
     };
     results.figure("", stacked(&rows, &options, &Style::default()))?;
     let of = |name: &str, frames: u64| {
