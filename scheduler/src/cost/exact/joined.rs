@@ -7,35 +7,23 @@ use super::walk::What;
 /// Position after all others: every loop is outside.
 pub(super) const EVERYWHERE: i32 = i32::MAX;
 
-/// Calls `visit` for every combination of classes of the dimensions.
+/// Calls `visit` for every combination of classes of the dimensions. A dimension without classes ends the list.
 pub(super) fn combine(classes: &[Vec<Class>; 5], mut visit: impl FnMut(&Joined)) {
-    fn go(classes: &[Vec<Class>], at: u8, so_far: &Joined, visit: &mut dyn FnMut(&Joined)) {
-        match classes.split_first() {
-            Some((first, rest)) if !first.is_empty() => {
-                for class in first {
+    fn go(classes: &[Vec<Class>], at: usize, so_far: &Joined, visit: &mut dyn FnMut(&Joined)) {
+        // Dimensions with one class only are merged already.
+        match classes.iter().skip(at).position(|c| c.len() > 1) {
+            Some(skipped) => {
+                let at = at + skipped;
+                for class in &classes[at] {
                     let mut joined = *so_far;
-                    for (j, c) in joined.innermost.iter_mut().zip(&class.innermost) {
-                        *j = (*j).max(*c);
-                    }
-                    if joined.placed || class.placed {
-                        joined.placed = true;
-                        for (j, c) in joined.at.iter_mut().zip(&class.at) {
-                            *j = (
-                                j.0 * class.count + c.0 * so_far.count,
-                                j.1 * class.count + c.1 * so_far.count,
-                            );
-                        }
-                    }
-                    joined.count *= class.count;
-                    joined.size *= class.extent;
-                    joined.last |= u8::from(class.last) << at;
-                    go(rest, at + 1, &joined, visit);
+                    joined.merge(class, at);
+                    go(classes, at + 1, &joined, visit);
                 }
             }
-            _ => visit(so_far),
+            None => visit(so_far),
         }
     }
-    let none = Joined {
+    let mut joined = Joined {
         count: 1,
         size: 1,
         innermost: [NOWHERE; MAX_LEVELS],
@@ -43,7 +31,13 @@ pub(super) fn combine(classes: &[Vec<Class>; 5], mut visit: impl FnMut(&Joined))
         at: [(0, 0); MAX_LEVELS],
         placed: false,
     };
-    go(classes, 0, &none, &mut visit);
+    let len = classes.iter().position(Vec::is_empty).unwrap_or(classes.len());
+    for (at, classes) in classes[..len].iter().enumerate() {
+        if let [only] = &classes[..] {
+            joined.merge(only, at);
+        }
+    }
+    go(&classes[..len], 0, &joined, &mut visit);
 }
 
 /// One class of each dimension.
@@ -63,6 +57,25 @@ pub(super) struct Joined {
 }
 
 impl Joined {
+    /// Adds a class of dimension `at`.
+    fn merge(&mut self, class: &Class, at: usize) {
+        for (j, c) in self.innermost.iter_mut().zip(&class.innermost) {
+            *j = (*j).max(*c);
+        }
+        if self.placed || class.placed {
+            self.placed = true;
+            for (j, c) in self.at.iter_mut().zip(&class.at) {
+                *j = (
+                    j.0 * class.count + c.0 * self.count,
+                    j.1 * class.count + c.1 * self.count,
+                );
+            }
+        }
+        self.count *= class.count;
+        self.size *= class.extent;
+        self.last |= u8::from(class.last) << at;
+    }
+
     /// The groups of what is counted.
     pub(super) fn span(&self, what: What) -> Span {
         match what {

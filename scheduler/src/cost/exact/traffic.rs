@@ -295,6 +295,12 @@ impl Traffic {
                 (most, flow.innermost) = (count, at_child);
             }
             let temporal = |d: &Digit| if d.position < at_child { Role::Free } else { Role::ZERO };
+            // Without a loop over the reduction outside, every tile is visited once: nothing is fetched, all is final.
+            let loops = |dim: &Dim| nest.outside(child, *dim).iter();
+            let once = !reduction
+                .iter()
+                .flat_map(loops)
+                .any(|d| !d.spatial && d.position < at_child);
             // Every member drains each visit; siblings meet where the network adds, and one read-modify-write per
             // further stream is left at the parent (rule 19).
             let joins = levels_from(parent, |level| hardware.reduces[level]);
@@ -317,7 +323,10 @@ impl Traffic {
             };
             let (drains, streams) = (count * every.total(), count * streams_of.total());
             let visits = count * visits_of.total();
-            let first = count * first_visits(nest, chain, &innermost, child);
+            let first = match once {
+                true => visits,
+                false => count * first_visits(nest, chain, &innermost, child),
+            };
             let fetches = visits - first;
             let rmw = streams - visits;
             all += visits;
@@ -325,12 +334,13 @@ impl Traffic {
             // Partial sums, and the final values of each tile's last visit (rule 20).
             let last_visits_from = Some(parent);
             let (partial, exact) = hardware.bits[2];
+            let drained = if once { exact } else { partial };
             let last = |groups: Groups<'_>| {
                 let last = Groups {
                     last_visits_from,
                     ..groups
                 };
-                if partial == exact || flow.inside {
+                if drained == exact || flow.inside {
                     0
                 } else {
                     count * last.total()
@@ -338,7 +348,7 @@ impl Traffic {
             };
             let (last_drains, last_streams) = (last(every), last(streams_of));
             let mixed = |width: Width, all: u64, last: u64| {
-                width.cycles(size, partial) * (all - last) + width.cycles(size, exact) * last
+                width.cycles(size, drained) * (all - last) + width.cycles(size, exact) * last
             };
             let at_parent = hardware.port(parent, tensor);
             if !flow.streamed {
@@ -374,12 +384,12 @@ impl Traffic {
                 tally.hop(level, tensor, at.times(fetched).links() * size * partial);
                 streams_of.passes(Some(level), &mut |degree, _, span| {
                     let strings = span.count;
-                    tally.hop(level, tensor, at.times(span).links() * size * partial);
+                    tally.hop(level, tensor, at.times(span).links() * size * drained);
                     flow.joined[level] = flow.joined[level].max(degree);
-                    flow.up.networks[level] += cycles(up, size, partial) * count * strings;
-                    tally.pass(level, tensor, Way::Up, degree, size, partial, up, count * strings);
+                    flow.up.networks[level] += cycles(up, size, drained) * count * strings;
+                    tally.pass(level, tensor, Way::Up, degree, size, drained, up, count * strings);
                 });
-                if partial != exact {
+                if drained != exact {
                     let last = Groups {
                         last_visits_from,
                         ..streams_of
