@@ -15,7 +15,8 @@
 //!   the waits that single slots and partial sums expose, first fill and last drain.
 //!
 //! Known faults, of the latencies only. Rehearsed: PEs between the first and the last are taken to drift apart no
-//! further than these; spatial factors that a bound clips are spread evenly over the steps; a loop whose waits do not
+//! further than these; read-modify-writes (rule 19) take the write port only, so schedules that live on them, without
+//! reduction in the network, come out up to twice too fast; spatial factors that a bound clips are spread evenly over the steps; a loop whose waits do not
 //! repeat is averaged over the iterations that were gone through. Closed: all PEs are taken to run in step; a
 //! transfer is taken not to queue behind those of other tensors except at the start and where the resource is the
 //! bottleneck; tile sizes are averaged where edges are clipped, so bursts and transfers of uneven length hide each
