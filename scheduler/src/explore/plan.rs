@@ -429,6 +429,7 @@ const BUNDLED: &[(&str, &str)] = &[
         include_str!("../../plans/switches_vgg16_late.ron"),
     ),
     ("buffers_vgg16_late", include_str!("../../plans/buffers_vgg16_late.ron")),
+    ("fidelity", include_str!("../../plans/fidelity.ron")),
     ("ten_million", include_str!("../../plans/ten_million.ron")),
     ("billion", include_str!("../../plans/billion.ron")),
 ];
