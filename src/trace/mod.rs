@@ -79,6 +79,8 @@ pub(crate) struct Trace<'a, W: Write> {
     /// Bits per level, tensor, direction and link, of what was simulated.
     traffic: BTreeMap<(usize, Tensor, bool, Link), u64>,
     skipped_cycles: u64,
+    /// Longest time from the arrival of a transfer at a port or network until the next one was let in.
+    longest_stage: u64,
 }
 
 impl<'a, W: Write> Trace<'a, W> {
@@ -98,6 +100,7 @@ impl<'a, W: Write> Trace<'a, W> {
             computing: BTreeMap::new(),
             traffic: BTreeMap::new(),
             skipped_cycles: 0,
+            longest_stage: 0,
         };
         for (level, data) in arch.levels.iter().enumerate().take(arch.event_level() + 1) {
             trace.process(level_process(level), &data.name);
@@ -218,6 +221,7 @@ impl<W: Write> Observer for Trace<'_, W> {
     }
 
     fn stage(&mut self, transfer: u64, stage: &StageInfo<'_>) {
+        self.longest_stage = self.longest_stage.max(stage.end - stage.reached);
         let Some(moving) = self.moving.get(&transfer) else {
             return;
         };
@@ -329,7 +333,9 @@ impl<W: Write> Observer for Trace<'_, W> {
 
     fn skip_until(&self, now: u64) -> u64 {
         match self.window {
-            Some(window) if now < window.to => window.from,
+            // A stage is told once, when its transfer reaches it: none of those in the window may begin in what is
+            // skipped. What is skipped repeats what was told, so no stage in it is longer.
+            Some(window) if now < window.to => window.from.saturating_sub(self.longest_stage),
             _ => u64::MAX,
         }
     }

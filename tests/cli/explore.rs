@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use super::{cyclonest, inputs, stderr, stdout};
 
@@ -65,17 +64,21 @@ fn an_exploration_that_is_killed_again_and_again_ends_with_the_same_files() {
     let whole = temporary.path().join("whole");
     explored("explore_many.ron --no-prune", &whole);
     let killed = temporary.path().join("killed");
+    let written = || std::fs::metadata(killed.join("log")).map_or(0, |log| log.len());
     let mut kills = 0;
-    // Different times, from before anything is written to the end.
-    for wait in [5, 20, 35, 60, 90, 130, 25, 50, 70, 110] {
+    // From before anything is written on, and then whenever something more is.
+    for more in [0, 0, 1, 1, 60, 1, 200, 1, 1, 500] {
+        let enough = written() + more;
         let mut child = command("explore_many.ron", &killed)
             .arg("--no-prune")
             .spawn()
             .expect("started");
-        std::thread::sleep(Duration::from_millis(wait));
-        if child.try_wait().expect("a child").is_none() {
-            child.kill().expect("killed");
-            kills += 1;
+        while child.try_wait().expect("a child").is_none() {
+            if written() >= enough {
+                child.kill().expect("killed");
+                kills += 1;
+                break;
+            }
         }
         child.wait().expect("ended");
     }

@@ -64,7 +64,7 @@ impl Edge {
                 return (next - 1 - now) / self.time.max(1);
             }
             // The same were seen if they came at the same distance.
-            match (now % every == self.seen_at % every, self.time % every == 0) {
+            match (now % every == self.seen_at % every, self.time.is_multiple_of(every)) {
                 (false, _) => 0,
                 (true, false) => 1,
                 (true, true) => u64::MAX,

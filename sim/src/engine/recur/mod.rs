@@ -125,10 +125,9 @@ impl<O: Observer> Engine<'_, O> {
     pub(super) fn look_for_recurrence(&mut self) {
         if let Some(recurrence) = &mut self.s.recurrence
             && let Some(crossed) = recurrence.crossed.take()
+            && recurrence.pays(crossed, self.s.events)
         {
-            if recurrence.pays(crossed, self.s.events) {
-                self.crossing(crossed);
-            }
+            self.crossing(crossed);
         }
     }
 
