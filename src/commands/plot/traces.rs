@@ -161,7 +161,7 @@ pub(super) fn occupancy(args: &Args, sources: &[Source]) -> Result<Vec<Occupancy
 }
 
 /// Sums over the run need a trace of all of it.
-fn whole<'a>(sources: &'a [Source]) -> Result<&'a Traced, Faults> {
+fn whole(sources: &[Source]) -> Result<&Traced, Faults> {
     let trace = trace(sources)?;
     match trace.other.skipped_cycles {
         0 => Ok(trace),

@@ -29,9 +29,12 @@ pub(super) struct Lab {
     pub(super) quick: bool,
     /// Threads that may be used.
     pub(super) threads: NonZeroUsize,
-    judged: RefCell<BTreeMap<(String, String), Rc<Vec<Judged>>>>,
+    judged: RefCell<Known>,
     native: RefCell<Option<Rc<Report>>>,
 }
+
+/// Layers as mapped, by machine and scheduler.
+type Known = BTreeMap<(String, String), Rc<Vec<Judged>>>;
 
 /// A layer as one scheduler maps it.
 pub(super) struct Judged {

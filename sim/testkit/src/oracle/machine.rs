@@ -68,7 +68,7 @@ impl Machine {
             if let Some(refresh) = nest.arch.levels[key.level].refresh
                 && key.kind.ends_with("port")
                 && now > 0
-                && now % refresh.every == 0
+                && now.is_multiple_of(refresh.every)
             {
                 self.free[i] = self.free[i].max(now) + refresh.takes;
             }
