@@ -1,11 +1,12 @@
 //! Processor time with fast-forward and without, per layer, with the schedules given as a file.
 //!
 //! ```text
-//! cargo bench -p cyclonest-sim --bench fast_forward [-- MAPPINGS.ron [LAYER]]
+//! cargo bench -p cyclonest-sim --bench fast_forward [-- [--once] MAPPINGS.ron [LAYER]]
 //! ```
 //!
 //! Without arguments: the distinct layers of ResNet-50 on simba, as `greedy` maps them. Both ways run in turn; a time
-//! is that of building the machine, running it and reducing the counters. The outcomes must be equal.
+//! is that of building the machine, running it and reducing the counters. The outcomes must be equal. `--once` runs
+//! every layer once each way, without batches: enough to see that they are.
 
 use std::time::{Duration, Instant};
 
@@ -80,6 +81,7 @@ fn batches(layer: &DistinctLayer, mapping: &Mapping, arch: &Accelerator) {
 }
 
 fn main() {
+    let once = std::env::args().any(|a| a == "--once");
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let text = arguments.first().map_or_else(
         || include_str!("resnet50_on_simba.ron").to_string(),
@@ -112,12 +114,19 @@ fn main() {
             };
             simulate(&distinct.problem, &arch, mapping, options).expect("valid")
         };
-        let events = run(FastForward::On).events;
-        let times = (400_000 / events).clamp(1, 100) as u32;
+        let events = if once { 1 } else { run(FastForward::On).events };
+        let times = if once {
+            1
+        } else {
+            (400_000 / events).clamp(1, 100) as u32
+        };
         let (mut full, mut fast, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         let mut outcomes = None;
         let begin = Instant::now();
-        while full.len() < 3 || (begin.elapsed() < Duration::from_millis(500) && full.len() < 101) {
+        while full.is_empty()
+            || !once && full.len() < 3
+            || !once && (begin.elapsed() < Duration::from_millis(500) && full.len() < 101)
+        {
             // Neither is always the first to find the caches cold.
             let (a, b) = if full.len() % 2 == 0 {
                 let a = timed(times, || run(FastForward::Off));
@@ -160,6 +169,9 @@ fn main() {
         sums[1] * 1e3
     );
     println!("fast ÷ full of the layers below 100,000 events, at most: {worst:.3}");
+    if once {
+        return;
+    }
     let largest = network
         .distinct()
         .into_iter()

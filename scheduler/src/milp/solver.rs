@@ -133,7 +133,7 @@ mod backend {
             // HiGHS completes the reals for the integers that it is given.
             let mut values = vec![0.0; program.variables.len()];
             start.iter().for_each(|&(v, value)| values[v] = value);
-            model.set_solution(Some(&values), None, None, None);
+            model.set_solution(Some(values.as_slice()), None, None, None);
         }
         let solved = model.try_solve().map_err(|status| format!("HiGHS: {status:?}"))?;
         match solved.status() {
