@@ -1,4 +1,4 @@
-//! Whatever is left out of the key of the fast-forward, the random cases of `fast_forward.rs` notice.
+//! Leaves every component out of the key of the fast-forward in turn; the random cases of `fast_forward.rs` are to notice.
 //!
 //! ```text
 //! scripts/mutate_key.sh

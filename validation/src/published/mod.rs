@@ -1,6 +1,6 @@
 //! The simulator against published measurements of chips and RTL.
 //!
-//! No constant is fitted to the measurements: each is published, or assumed and varied by a factor of two.
+//! Each constant is published, or assumed and varied by a factor of two.
 
 pub mod eyeriss;
 pub mod gemmini;
