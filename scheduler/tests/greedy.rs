@@ -61,11 +61,13 @@ every_layer_is_mapped_onto! {
     every_layer_is_mapped_onto_eyeriss_chip: "eyeriss_chip",
     every_layer_is_mapped_onto_gemmini: "gemmini",
     every_layer_is_mapped_onto_nvdla_like: "nvdla_like",
+    every_layer_is_mapped_onto_power10: "power10",
     every_layer_is_mapped_onto_shidiannao_like: "shidiannao_like",
     every_layer_is_mapped_onto_simba: "simba",
     every_layer_is_mapped_onto_simba_4x: "simba_4x",
     every_layer_is_mapped_onto_simba_large: "simba_large",
     every_layer_is_mapped_onto_simba_sram: "simba_sram",
+    every_layer_is_mapped_onto_skylake_x: "skylake_x",
     every_layer_is_mapped_onto_small3: "small3",
 }
 
