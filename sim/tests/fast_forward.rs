@@ -12,10 +12,10 @@ fn seeds() -> std::ops::Range<u64> {
     0..more.unwrap_or(10_000)
 }
 
-#[test]
-fn outcomes_are_equal_with_and_without() {
+/// Compares the outcomes of the cases of some seeds; how many are valid, and how many of them skip something.
+fn compare(seeds: impl Iterator<Item = u64>) -> (u64, u64) {
     let (mut valid, mut skipping) = (0, 0);
-    for seed in seeds() {
+    for seed in seeds {
         let Some(case) = stretched(seed) else { continue };
         valid += 1;
         let run = |fast_forward| {
@@ -36,6 +36,20 @@ fn outcomes_are_equal_with_and_without() {
             skipping += u64::from(mode == FastForward::Eager && fast.skipped_cycles > 0);
         }
     }
+    (valid, skipping)
+}
+
+#[test]
+fn outcomes_are_equal_with_and_without() {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let (valid, skipping) = std::thread::scope(|scope| {
+        let share = |thread| scope.spawn(move || compare(seeds().skip(thread).step_by(threads)));
+        let shares: Vec<_> = (0..threads).map(share).collect();
+        shares
+            .into_iter()
+            .map(|share| share.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .fold((0, 0), |sum, share| (sum.0 + share.0, sum.1 + share.1))
+    });
     println!("{skipping} of {valid} cases skipped something");
     assert!(valid * 10 >= seeds().end * 9, "only {valid} stretched cases are valid");
     assert!(
