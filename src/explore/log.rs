@@ -119,7 +119,7 @@ fn parse(line: &[u8]) -> Option<Record> {
 }
 
 impl Log {
-    /// Opens the log. Only one process can, until it ends.
+    /// Opens the log. Only one process can, until it drops the log or ends.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(path)?;
         #[cfg(unix)]
@@ -163,6 +163,15 @@ impl Log {
     pub(super) fn sync(&mut self) -> io::Result<()> {
         self.synced = Instant::now();
         self.file.sync_data()
+    }
+}
+
+impl Drop for Log {
+    /// Unlocks the file. Closing alone would leave it locked by a child process that is just being started and has a copy
+    /// of the descriptor.
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        let _ = rustix::fs::flock(&self.file, rustix::fs::FlockOperation::Unlock);
     }
 }
 
