@@ -8,6 +8,8 @@ mod engine;
 #[cfg(feature = "mutate")]
 #[doc(hidden)]
 pub mod mutate;
+#[cfg(not(feature = "mutate"))]
+mod mutate;
 mod observe;
 mod outcome;
 mod plan;

@@ -9,6 +9,7 @@
 //! given its place here.
 
 use crate::Cycle;
+use crate::mutate::{enter, writes};
 use crate::plan::cursor::Steps;
 
 /// A component that has state.
@@ -19,9 +20,9 @@ pub(crate) trait RelativeState {
     /// [Writes](Self::write) the component as part of the key.
     #[inline]
     fn add_to(&self, key: &mut Key<'_>) {
-        let start = key.words.len();
+        let outside = enter(Self::NAME);
         self.write(key);
-        key.part(Self::NAME, start);
+        enter(outside);
     }
 
     /// Writes the state relative to `key.now` and `key.here`, counters apart.
@@ -80,47 +81,38 @@ impl<'a> Key<'a> {
     /// A number that the future depends on as it is.
     #[inline]
     pub(crate) fn word(&mut self, word: u64) {
-        self.words.push(word);
+        if writes(word) {
+            self.words.push(word);
+        }
     }
 
     #[inline]
     pub(crate) fn flag(&mut self, flag: bool) {
-        self.words.push(u64::from(flag));
+        self.word(u64::from(flag));
     }
 
     /// A time in the future: the past is all the same.
     #[inline]
     pub(crate) fn ahead(&mut self, time: Cycle) {
-        self.words.push(time.since(self.now));
+        self.word(time.since(self.now));
     }
 
     /// A time that may lie in the past and is still of interest after `settled`.
     #[inline]
     pub(crate) fn about(&mut self, time: Cycle) {
-        self.words.push(time.since(self.settled).min(1 << 62));
+        self.word(time.since(self.settled).min(1 << 62));
     }
 
     /// A number of a residency, group or visit, counted from `first`.
     #[inline]
     pub(crate) fn ordinal(&mut self, ordinal: u64, first: u64) {
-        self.words.push(ordinal.wrapping_sub(first));
+        self.word(ordinal.wrapping_sub(first));
     }
 
     /// Like [`ordinal`](Self::ordinal), where what came before `first` is gone and all the same.
     #[inline]
     pub(crate) fn ordinal_if_there(&mut self, ordinal: u64, first: u64) {
-        self.words
-            .push(ordinal.checked_sub(first).map_or(0, |number| number + 1));
-    }
-
-    /// A part of the key begins at this word. A test that proves that no part is superfluous leaves it out.
-    #[inline]
-    #[cfg_attr(not(feature = "mutate"), allow(unused_variables, clippy::unused_self))]
-    pub(crate) fn part(&mut self, name: &str, start: usize) {
-        #[cfg(feature = "mutate")]
-        if crate::mutate::is_omitted(name) {
-            self.words.truncate(start);
-        }
+        self.word(ordinal.checked_sub(first).map_or(0, |number| number + 1));
     }
 
     /// A position as indices of the outermost loops: up to which loop it is PE 0's, how far it is from there in the
@@ -128,12 +120,12 @@ impl<'a> Key<'a> {
     #[inline]
     pub(crate) fn indices(&mut self, at: &[u64]) {
         let Some(l) = first_difference(at, self.here) else {
-            self.words.push(u64::MAX);
+            self.word(u64::MAX);
             return;
         };
-        self.words.push(l as u64);
-        self.words.push(at[l].wrapping_sub(self.here[l]));
-        self.words.extend_from_slice(&at[l + 1..]);
+        self.word(l as u64);
+        self.word(at[l].wrapping_sub(self.here[l]));
+        self.words.extend(at[l + 1..].iter().filter(|index| writes(**index)));
     }
 
     /// A position as a rank among the steps of `level`.

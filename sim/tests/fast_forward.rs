@@ -4,19 +4,12 @@ use cyclonest_sim::{FastForward, Options, simulate};
 
 mod common;
 
-use common::{stretched, without_skip_report};
-
-/// Random triples; `CYCLONEST_CASES` asks for more.
-fn seeds() -> std::ops::Range<u64> {
-    let more = std::env::var("CYCLONEST_CASES").ok().and_then(|n| n.parse().ok());
-    0..more.unwrap_or(10_000)
-}
+use common::{cases, seeds, without_skip_report};
 
 /// Compares the outcomes of the cases of some seeds; how many are valid, and how many of them skip something.
 fn compare(seeds: impl Iterator<Item = u64>) -> (u64, u64) {
     let (mut valid, mut skipping) = (0, 0);
-    for seed in seeds {
-        let Some(case) = stretched(seed) else { continue };
+    for (seed, case) in cases(seeds) {
         valid += 1;
         let run = |fast_forward| {
             let options = Options {

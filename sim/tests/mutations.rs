@@ -1,4 +1,4 @@
-//! Leaves every component out of the key of the fast-forward in turn; the random cases of `fast_forward.rs` are to notice.
+//! Leaves every component out of the key of the fast-forward in turn; the cases of `fast_forward.rs` are to notice.
 //!
 //! ```text
 //! scripts/mutate_key.sh
@@ -7,54 +7,99 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Mutex;
 
-use common::{stretched, without_skip_report};
-use cyclonest_sim::mutate::{COMPONENTS, omit};
-use cyclonest_sim::{FastForward, Options, simulate};
+use common::{cases, seeds, without_skip_report};
+use cyclonest_sim::mutate::{COMPONENTS, omit, record, recorded};
+use cyclonest_sim::{FastForward, Options, Outcome, SimError, simulate};
+use cyclonest_testkit::generate::Case;
 
-/// The seeds of `fast_forward.rs`; `CYCLONEST_CASES` asks for fewer.
-fn seeds() -> u64 {
-    let given = std::env::var("CYCLONEST_CASES").ok().and_then(|n| n.parse().ok());
-    given.unwrap_or(10_000)
+/// What is known of a component.
+#[derive(Debug, Clone, Copy, Default)]
+struct Found {
+    /// Cases in which it can have mattered, as far as they were looked at.
+    mattered: u64,
+    caught: Option<Caught>,
 }
 
-/// The first seed at which the outcome is another one, or no outcome, when `component` is left out.
-fn caught_at(component: &str) -> Option<(u64, &'static str)> {
-    (0..seeds()).find_map(|seed| {
-        let case = stretched(seed)?;
-        let run = |fast_forward, omitted| {
-            omit(omitted);
-            let options = Options {
-                fast_forward,
-                ..Options::default()
-            };
-            simulate(&case.problem, &case.arch, &case.mapping, options)
-        };
-        let full = run(FastForward::Off, None).expect("a valid case");
-        let fast = catch_unwind(AssertUnwindSafe(|| run(FastForward::Eager, Some(component))));
-        match fast {
-            Err(_) => Some((seed, "panics")),
-            Ok(Err(_)) => Some((seed, "deadlock")),
-            Ok(Ok(outcome)) => (without_skip_report(&outcome) != full).then_some((seed, "another outcome")),
+/// How an omission was noticed.
+#[derive(Debug, Clone, Copy)]
+struct Caught {
+    seed: u64,
+    how: &'static str,
+}
+
+/// Simulates with the fast-forward looking at every crossing.
+fn fast(case: &Case) -> Result<Outcome, SimError> {
+    let options = Options {
+        fast_forward: FastForward::Eager,
+        ..Options::default()
+    };
+    simulate(&case.problem, &case.arch, &case.mapping, options)
+}
+
+/// How it shows that `component` is left out, if it does.
+fn shows(case: &Case, full: &Outcome, component: &str) -> Option<&'static str> {
+    omit(Some(component), full.events * 4 + 1_000);
+    let outcome = catch_unwind(AssertUnwindSafe(|| fast(case)));
+    omit(None, u64::MAX);
+    match outcome {
+        Err(_) => Some("panics or does not end"),
+        Ok(Err(_)) => Some("deadlock"),
+        Ok(Ok(outcome)) => (without_skip_report(&outcome) != *full).then_some("another outcome"),
+    }
+}
+
+/// Leaves out every component that can matter in this case and that no case before it has caught.
+fn look_at(seed: u64, case: &Case, found: &Mutex<[Found; COMPONENTS.len()]>) {
+    record();
+    fast(case).expect("a valid case");
+    let matter = recorded();
+    let mut full = None;
+    for (i, component) in COMPONENTS.into_iter().enumerate() {
+        let earlier = found.lock().expect("not poisoned")[i].caught;
+        if !matter.contains(&component) || earlier.is_some_and(|earlier| earlier.seed < seed) {
+            continue;
         }
-    })
+        let full = full.get_or_insert_with(|| {
+            simulate(&case.problem, &case.arch, &case.mapping, Options::default()).expect("a valid case")
+        });
+        let shows = shows(case, full, component);
+        let found = &mut found.lock().expect("not poisoned")[i];
+        found.mattered += 1;
+        if let Some(how) = shows
+            && found.caught.is_none_or(|other| seed < other.seed)
+        {
+            found.caught = Some(Caught { seed, how });
+        }
+    }
 }
 
 #[test]
 fn leaving_out_any_component_is_noticed() {
     let hook = take_hook();
     set_hook(Box::new(|_| {}));
-    let mut missed = Vec::new();
-    for component in COMPONENTS {
-        match caught_at(component) {
-            Some((seed, how)) => println!("without {component:<10} caught at seed {seed}: {how}"),
-            None => {
-                println!("without {component:<10} NOT CAUGHT in {} seeds", seeds());
-                missed.push(component);
-            }
+    let found = Mutex::new([Found::default(); COMPONENTS.len()]);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(2);
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let found = &found;
+            scope.spawn(move || {
+                for (seed, case) in cases(seeds().skip(thread).step_by(threads)) {
+                    look_at(seed, &case, found);
+                }
+            });
+        }
+    });
+    set_hook(hook);
+    let found = found.into_inner().expect("not poisoned");
+    for (component, Found { mattered, caught }) in COMPONENTS.iter().zip(&found) {
+        match caught {
+            Some(Caught { seed, how }) => println!("without {component:<20} caught at seed {seed:>5}: {how}"),
+            None => println!("without {component:<20} NOT CAUGHT; two keys would be equal in {mattered} cases"),
         }
     }
-    set_hook(hook);
-    println!("{} of {} caught", COMPONENTS.len() - missed.len(), COMPONENTS.len());
-    assert!(missed.is_empty(), "not noticed: {missed:?}");
+    let missed = found.iter().filter(|found| found.caught.is_none()).count();
+    println!("{} of {} caught", COMPONENTS.len() - missed, COMPONENTS.len());
+    assert_eq!(missed, 0, "components that nothing notices");
 }

@@ -271,6 +271,7 @@ impl<O: Observer> Engine<'_, O> {
         while let Some(now) = self.s.wheel.pop(&mut batch) {
             self.s.now = now;
             self.s.events += batch.len() as u64;
+            crate::mutate::check_events(self.s.events);
             for &event in &batch {
                 match event {
                     Event::Head(transfer) => self.head(transfer),

@@ -19,6 +19,17 @@ pub(crate) fn stretched(seed: u64) -> Option<Case> {
     case.mapping.check(&case.problem, &case.arch).is_empty().then_some(case)
 }
 
+/// Numbers of the random cases; `CYCLONEST_CASES` asks for another number of them.
+pub(crate) fn seeds() -> std::ops::Range<u64> {
+    let asked = std::env::var("CYCLONEST_CASES").ok().and_then(|n| n.parse().ok());
+    0..asked.unwrap_or(10_000)
+}
+
+/// The valid ones of these cases.
+pub(crate) fn cases(seeds: impl Iterator<Item = u64>) -> impl Iterator<Item = (u64, Case)> {
+    seeds.filter_map(|seed| Some((seed, stretched(seed)?)))
+}
+
 /// The outcome without what it says of skipping.
 pub(crate) fn without_skip_report(outcome: &Outcome) -> Outcome {
     Outcome {

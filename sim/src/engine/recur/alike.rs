@@ -2,6 +2,7 @@
 
 use cyclonest_workloads::{Dim, DimMap};
 
+use crate::mutate::is_waived;
 use crate::plan::Plan;
 use crate::plan::cursor::TemporalLoop;
 use crate::relative::{Shift, first_difference};
@@ -77,16 +78,17 @@ impl Places {
 
     /// True if a machine that is moved from where PE 0 is at `from` to `to` meets the same in these places.
     pub(super) fn alike(&self, plan: &Plan, from: &[u64], to: &[u64]) -> bool {
-        #[cfg(feature = "mutate")]
-        if crate::mutate::is_omitted("Places") {
-            return true;
-        }
+        self.meet_the_same(plan, from, to) || is_waived("Places")
+    }
+
+    fn meet_the_same(&self, plan: &Plan, from: &[u64], to: &[u64]) -> bool {
         let Some(first) = first_difference(from, to) else {
             return true;
         };
         if self
             .caught_up
             .is_some_and(|l| (l + 1..from.len()).any(|m| from[m] != to[m]))
+            && !is_waived("Catching up")
         {
             return false;
         }
@@ -104,7 +106,7 @@ impl Places {
     /// The stretch was seen from `seen`, and what lies between `seen` and `here` is alike.
     pub(super) fn repeats(&self, plan: &Plan, seen: &[u64], here: &[u64], l: usize, step: u64) -> u64 {
         let most = (plan.steps[plan.pe_level].loops[l].trips - here[l]) / step;
-        if self.caught_up.is_some_and(|c| c < l) {
+        if self.caught_up.is_some_and(|c| c < l) && !is_waived("Catching up") {
             return 1;
         }
         let shift = Shift::new(&plan.steps, seen, here);
@@ -157,11 +159,11 @@ fn alike(plan: &Plan, a: &[u64], b: &[u64]) -> bool {
     let bounds = &plan.problem.bounds;
     let (mut low_a, mut low_b) = (DimMap::<u64>::default(), DimMap::<u64>::default());
     for (l, (&i, &j)) in loops.iter().zip(a.iter().zip(b)) {
-        if i >= l.trips || j >= l.trips || (i + 1 == l.trips) != (j + 1 == l.trips) {
+        if i >= l.trips || j >= l.trips || (i + 1 == l.trips) != (j + 1 == l.trips) && !is_waived("Trips") {
             return false;
         }
         // Behind the first iteration of a reduction, outputs have been drained before (rule 17).
-        if l.dim.is_reduction() && (i == 0) != (j == 0) {
+        if l.dim.is_reduction() && (i == 0) != (j == 0) && !is_waived("First of reduction") {
             return false;
         }
         low_a[l.dim] += i * l.stride;
@@ -174,7 +176,10 @@ fn alike(plan: &Plan, a: &[u64], b: &[u64]) -> bool {
             let (at_a, at_b) = (base + low_a[l.dim], base + low_b[l.dim]);
             // Whoever is here looks at his own iteration and whether there is a next one: less than two strides.
             let left = |at: u64| bounds[l.dim].saturating_sub(at).min(2 * l.stride);
-            if left(at_a) != left(at_b) || line.as_ref().is_some_and(|line| line.at(at_a) != line.at(at_b)) {
+            if left(at_a) != left(at_b) && !is_waived("Bounds") {
+                return false;
+            }
+            if line.as_ref().is_some_and(|line| line.at(at_a) != line.at(at_b)) && !is_waived("Lines") {
                 return false;
             }
         }

@@ -6,6 +6,7 @@ use super::super::refresh::Refreshes;
 use super::At;
 use super::alike::Places;
 use super::snapshot::{Saved, Sites};
+use crate::mutate::is_waived;
 use crate::plan::Plan;
 use crate::relative::Shift;
 
@@ -53,10 +54,6 @@ impl Edge {
     /// How often it may be taken from `now` on, for the refreshes that come or do not come on the way.
     pub(super) fn refreshes_allow(&self, refreshes: Option<&Refreshes>, now: u64) -> u64 {
         let intervals = refreshes.map_or(&[][..], |r| &r.intervals);
-        #[cfg(feature = "mutate")]
-        if crate::mutate::is_omitted("Refresh") {
-            return u64::MAX;
-        }
         let allowed = |&every: &u64| {
             if !is_due(every, self.seen_at, self.seen_at + self.time) {
                 // None was seen, so none may come.
@@ -70,7 +67,8 @@ impl Edge {
                 (true, true) => u64::MAX,
             }
         };
-        intervals.iter().map(allowed).min().unwrap_or(u64::MAX)
+        let allowed = intervals.iter().map(allowed).min();
+        allowed.filter(|_| !is_waived("Refresh")).unwrap_or(u64::MAX)
     }
 
     /// Moves on to its end, as often as is said.

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use super::components::StoreId;
 use super::{Engine, Event};
 use crate::Skipped;
+use crate::mutate::check_events;
 use crate::observe::Observer;
 use crate::relative::first_difference;
 use memo::{Edge, Memo, NodeId};
@@ -172,6 +173,8 @@ impl<O: Observer> Engine<'_, O> {
                 });
             }
             edge.take(&self.s.plan, &mut at, times);
+            // Without a component, the counters' first is the only one sure to grow.
+            check_events(at.counters[0]);
             if times > 1 {
                 // In between were crossings that the trail does not know.
                 r.trails[level].crossings.clear();

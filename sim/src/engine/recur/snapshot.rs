@@ -4,6 +4,7 @@ use super::super::components::{Pe, PeId, Resource, Sequencer, Store, StoreId, Tr
 use super::super::{Engine, Event, Shared};
 use super::{At, Recurrence};
 use crate::Cycle;
+use crate::mutate::{enter, key_ends};
 use crate::observe::Observer;
 use crate::relative::{Key, RelativeState, Shift};
 
@@ -60,6 +61,7 @@ impl<O: Observer> Engine<'_, O> {
         let now = self.s.now;
         let settled = waiting.map(|pe| pe.blame_from).min().unwrap_or(now).min(now);
         let mut key = Key::new(now, settled, &self.s.plan.steps, &self.pes[0].cursor.indices);
+        enter("Crossing");
         key.word(crossed as u64);
         key.word(now.since(settled));
         for resource in self.resources.iter() {
@@ -90,8 +92,8 @@ impl<O: Observer> Engine<'_, O> {
             key.needs_first = pe.needs.map(|need| self.stores[need.store.at()].first);
             pe.add_to(&mut key);
         }
+        enter("Event");
         for (at, event) in self.s.wheel.pending() {
-            let start = key.words.len();
             key.ahead(at);
             match event {
                 Event::Head(t) => self.write_transfer(0, t, &mut key),
@@ -102,12 +104,13 @@ impl<O: Observer> Engine<'_, O> {
                 Event::BurstEnd(PeId(id)) => key.word(u64::from(id) << 3 | 4),
                 Event::Done(StoreId(id)) => key.word(u64::from(id) << 3 | 5),
             }
-            key.part("Event", start);
         }
+        enter("Openable");
         for (level, store) in self.openable() {
             key.word(level as u64);
             key.word(u64::from(store.0));
         }
+        key_ends();
         key.words
     }
 
