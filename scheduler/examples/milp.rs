@@ -30,9 +30,9 @@ fn main() {
         seconds.push(spent);
         match found.map(|found| found.proof) {
             Ok(Some(proof)) => println!(
-                "{:24} {spent:8.3} s {:7} nodes  objective {:8.4}  gap {:.4}{}",
+                "{:24} {spent:8.3} s {:>7} nodes  objective {:8.4}  gap {:.4}{}",
                 layer.name,
-                proof.nodes,
+                proof.nodes.map_or_else(|| "–".into(), |nodes| nodes.to_string()),
                 proof.objective,
                 proof.gap(),
                 if proof.proven { "" } else { "  unproven" }

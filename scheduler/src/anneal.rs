@@ -6,7 +6,8 @@
 //! not fit cost nothing but patience. The best mapping seen is kept.
 //!
 //! The budget is split evenly over restarts, which run in parallel and do not know of each other: the first starts from
-//! `greedy`, the others from the best of 50 constraint-aware samples. `anneal:milp` starts all from `milp`.
+//! `greedy`, the others from the best of 50 constraint-aware samples. `anneal:milp` starts all from what `milp` finds,
+//! its referee included.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -91,7 +92,6 @@ impl Anneal {
         if let Some(milp) = &self.milp {
             let found = milp.schedule(&Request {
                 budget: None,
-                referee: None,
                 ..*request
             })?;
             return Ok((Some(space.point(&found.mapping)), Some(found)));

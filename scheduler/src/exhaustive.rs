@@ -71,7 +71,7 @@ impl Scheduler for Exhaustive {
             objective: score,
             bound: if complete { score } else { 0.0 },
             proven: complete,
-            nodes: scheduled.valid,
+            nodes: Some(scheduled.valid),
         });
         Ok(scheduled)
     }

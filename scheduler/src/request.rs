@@ -142,8 +142,8 @@ pub struct Proof {
     pub bound: f64,
     /// True if the search ended with a proof: the gap is at most the absolute gap that was asked for.
     pub proven: bool,
-    /// Branch-and-bound nodes, or points enumerated.
-    pub nodes: u64,
+    /// Branch-and-bound nodes, or points enumerated; none where the solver does not tell (HiGHS).
+    pub nodes: Option<u64>,
 }
 
 impl Proof {

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use cyclonest_arch::bundled;
+use cyclonest_scheduler::cost::exact::Exact;
 use cyclonest_scheduler::{Objective, Request, ScheduleError, Scheduled, by_name};
 use cyclonest_workloads::{DimMap, Problem, bundled as networks};
 
@@ -174,5 +175,21 @@ mod external {
         assert!(message("echo hello").contains("answered no mapping"));
         let wrong = message("echo '{\"bounds\": {\"K\": 4}, \"levels\": []}'");
         assert!(wrong.contains("invalid mapping"), "{wrong}");
+    }
+}
+
+#[test]
+fn with_a_referee_annealing_from_milp_is_never_slower_than_milp() {
+    let arch = bundled::load("simba").unwrap();
+    let referee = Exact;
+    // 1×1 layers of ResNet-50, for which the oracle prefers other mappings than the referee.
+    for bounds in [[1, 1, 64, 64, 56, 56, 1, 1], [1, 1, 256, 64, 56, 56, 1, 1]] {
+        let problem = Problem::new(DimMap(bounds));
+        let request = Request {
+            referee: Some(&referee),
+            ..Request::new(&problem, &arch)
+        };
+        let cycles = |scheduler| run(scheduler, &request).unwrap().refereed.unwrap().cycles;
+        assert!(cycles("anneal:milp") <= cycles("milp"), "{bounds:?}");
     }
 }

@@ -73,8 +73,8 @@ pub(crate) struct Solved {
     pub(crate) objective: f64,
     /// No solution is below.
     pub(crate) bound: f64,
-    /// Branch-and-bound nodes.
-    pub(crate) nodes: u64,
+    /// Branch-and-bound nodes; none where the solver does not tell.
+    pub(crate) nodes: Option<u64>,
 }
 
 impl Program {

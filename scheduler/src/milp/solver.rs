@@ -57,7 +57,7 @@ struct Found {
     values: Vec<f64>,
     /// Of the objective without its constant.
     bound: Option<f64>,
-    nodes: u64,
+    nodes: Option<u64>,
 }
 
 #[cfg(not(feature = "highs"))]
@@ -101,7 +101,7 @@ mod backend {
         Ok(Some(Found {
             values: solution.iter().map(|(_, value)| value).collect(),
             bound: stats.best_bound,
-            nodes: stats.nodes_solved,
+            nodes: Some(stats.nodes_solved),
         }))
     }
 }
@@ -144,9 +144,8 @@ mod backend {
         Ok(Some(Found {
             values: solved.get_solution().columns().to_vec(),
             bound: solved.double_info_value(c"mip_dual_bound").ok(),
-            nodes: solved
-                .int_info_value(c"mip_node_count")
-                .map_or(0, |n| n.max(0).unsigned_abs()),
+            // HiGHS counts in 64 bits, and the crate `highs` reads 32-bit figures only.
+            nodes: None,
         }))
     }
 }
