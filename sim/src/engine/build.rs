@@ -372,6 +372,7 @@ pub(crate) fn world(
         world.create_entity().with(Resource::default()).build();
     }
     let (stores, sequencers) = wire(&plan, &wiring, arch);
+    let store_count = stores.len() as u64;
     let pes = processing_elements(&plan, &stores);
     for mut store in stores {
         if store.level == plan.pe_level {
@@ -390,8 +391,6 @@ pub(crate) fn world(
     let levels = arch.levels.len();
     let traffic = TrafficCounters::new(levels, plan.children.iter().map(Vec::len));
     let plan_loops = plan.steps[plan.pe_level].loops.len();
-    // A first guess at the size of a snapshot: some residencies per store.
-    let key_words = 200 * (plan.instances.iter().map(Vec::len).sum::<usize>() as u64);
     world.insert(Some(Shared {
         plan,
         wiring,
@@ -409,7 +408,7 @@ pub(crate) fn world(
             .then(|| {
                 Box::new(Recurrence::new(
                     plan_loops,
-                    key_words,
+                    store_count,
                     options.fast_forward == FastForward::Eager,
                 ))
             }),

@@ -20,7 +20,7 @@ mod snapshot;
 use std::mem;
 use std::sync::Arc;
 
-use super::components::StoreId;
+use super::components::{Sequencer, Store, StoreId};
 use super::{Engine, Event};
 use crate::Skipped;
 use crate::mutate::check_events;
@@ -55,14 +55,17 @@ pub(crate) struct Recurrence {
     trails: Vec<Trail>,
     /// Outermost loop that PE 0 has crossed in this cycle.
     pub(super) crossed: Option<usize>,
-    /// Words of the last key: what a snapshot costs.
-    key_words: u64,
+    /// Words of the last key, and the parts of the machine that it was about: what the next one will cost.
+    last_key: (u64, u64),
+    /// Words of the smallest key that there can be, or was.
+    smallest_key: u64,
     /// Words of all keys so far.
     spent: u64,
-    /// States are being written down.
-    running: bool,
-    /// Keys that must be affordable before the next run.
+    /// New states that may still be written down in this run of crossings.
+    run: u64,
+    /// Length of the next run, and the events before which it does not begin.
     next_run: u64,
+    next_start: u64,
     pub(super) skipped_cycles: u64,
     pub(super) skipped_events: u64,
     eager: bool,
@@ -71,53 +74,113 @@ pub(crate) struct Recurrence {
 /// Longest period that is looked for, in crossings of a loop.
 const LONGEST_PERIOD: usize = 16;
 
-/// Words of a key that cost as much as simulating an event.
-const WORDS_PER_EVENT: u64 = 12;
+/// Words of a key that cost as much as simulating an event, everything included that is done for a new state.
+const WORDS_PER_EVENT: u64 = 6;
 
 /// Of all events, skipped or not, one in so many may be spent on keys.
 const SHARE: u64 = 16;
 
-/// Keys in a run of crossings at most that must be affordable at its beginning.
+/// New states in the longest run of crossings.
 const LONGEST_RUN: u64 = 64;
 
+/// Keys at least that must be outweighed by the work that is left in the loop.
+const KEYS_TO_LEARN: u64 = 16;
+
+/// First guess at the words of a key per part of the machine.
+const WORDS_PER_PART: u64 = 30;
+
 impl Recurrence {
-    pub(crate) fn new(loops: usize, key_words: u64, eager: bool) -> Self {
+    /// Of a machine with so many `stores`, whose PEs are in so many `loops`.
+    pub(crate) fn new(loops: usize, stores: u64, eager: bool) -> Self {
         Recurrence {
             memo: Memo::default(),
             trails: (0..loops).map(|_| Trail::default()).collect(),
             crossed: None,
-            key_words,
+            last_key: (WORDS_PER_PART, 1),
+            smallest_key: WORDS_PER_PART * stores,
             spent: 0,
-            running: false,
-            next_run: 4,
+            run: 0,
+            next_run: 2,
+            next_start: 0,
             skipped_cycles: 0,
             skipped_events: 0,
             eager,
         }
     }
 
-    /// True if it may pay to write the state down at this crossing: the work between two crossings of the loop must be
-    /// large next to the cost, and all work so far next to that of all keys.
+    /// True if it may pay to write the state down at this crossing.
     ///
-    /// States are looked for in runs of crossings, because a short period shows in crossings that follow each other.
-    /// From run to run they get longer.
-    fn pays(&mut self, crossed: usize, events: u64) -> bool {
-        let since = events - self.trails[crossed].events;
-        for trail in &mut self.trails[crossed..] {
+    /// What is left to do in the loop must outweigh many keys. Then, either the work since the last crossing of the
+    /// loop makes a key a trifle, or it belongs to a run of crossings: a short period shows in crossings that follow
+    /// each other. A run goes on as long as states recur. Until some do, runs get longer and rarer, and all keys
+    /// together cost a small share of the work, of which one half is known in advance by how far PE 0 has come.
+    ///
+    /// `parts` counts the parts of the machine that a key is about. Children that drift apart make keys many times
+    /// longer for a while: then the next crossing is waited for.
+    fn pays(&mut self, crossing: &Crossing, events: u64, parts: impl FnOnce() -> u64) -> bool {
+        let since = events - self.trails[crossing.of].events;
+        for trail in &mut self.trails[crossing.of..] {
             trail.events = events;
         }
         if self.eager {
             return true;
         }
-        let affordable = (events / SHARE * WORDS_PER_EVENT).saturating_sub(self.spent) / self.key_words;
-        if affordable == 0 {
-            self.running = false;
-        } else if !self.running && affordable >= self.next_run {
-            self.running = true;
+        let half = u128::from(events) * u128::from(crossing.steps) / (2 * u128::from(crossing.step.max(1)));
+        let known = events.max(u64::try_from(half).unwrap_or(u64::MAX));
+        let budget = (known / SHARE).saturating_mul(WORDS_PER_EVENT);
+        let left = budget.saturating_sub(self.spent);
+        let starts = |affordable: u64| affordable >= self.next_run && events >= self.next_start;
+        let pays = |words: u64| {
+            since.saturating_mul(crossing.left) >= KEYS_TO_LEARN * words / WORDS_PER_EVENT
+                && (since >= SHARE * words / WORDS_PER_EVENT || left >= words && self.run > 0 || starts(left / words))
+        };
+        if !pays(self.smallest_key) {
+            return false;
+        }
+        let (words, of) = self.last_key;
+        let words = (parts() * words).div_ceil(of);
+        if !pays(words) {
+            return false;
+        }
+        if self.run == 0 && starts(left / words) {
+            self.run = self.next_run;
             self.next_run = (self.next_run * 2).min(LONGEST_RUN);
         }
-        self.running && since >= self.key_words / WORDS_PER_EVENT
+        true
     }
+
+    /// A state was written down, and was known or not.
+    fn wrote(&mut self, words: u64, parts: u64, known: bool, events: u64) {
+        self.last_key = (words, parts);
+        self.smallest_key = self.smallest_key.min(words);
+        self.spent += words;
+        if known {
+            self.run = self.next_run;
+        } else if self.run > 0 {
+            self.run -= 1;
+            if self.run == 0 {
+                self.next_start = events + events / 2;
+            }
+        }
+    }
+}
+
+/// PE 0 goes on to the next iteration of a loop.
+struct Crossing {
+    /// The loop.
+    of: usize,
+    /// Iterations that are left in it, this one included.
+    left: u64,
+    /// Step of PE 0, and how many there are.
+    step: u64,
+    steps: u64,
+}
+
+/// Parts of the machine that come and go, and the stores that they are in: a key is about as long as they are many.
+fn parts(stores: &[Store], sequencers: &[Sequencer]) -> u64 {
+    let records: usize = stores.iter().map(|store| 1 + store.records.len()).sum();
+    let requests: usize = sequencers.iter().map(|q| q.groups.len() + q.visits.len()).sum();
+    (records + requests) as u64
 }
 
 impl<O: Observer> Engine<'_, O> {
@@ -126,9 +189,18 @@ impl<O: Observer> Engine<'_, O> {
     pub(super) fn look_for_recurrence(&mut self) {
         if let Some(recurrence) = &mut self.s.recurrence
             && let Some(crossed) = recurrence.crossed.take()
-            && recurrence.pays(crossed, self.s.events)
         {
-            self.crossing(crossed);
+            let (loops, cursor) = (&self.s.plan.steps[self.s.plan.pe_level].loops, &self.pes[0].cursor);
+            let crossing = Crossing {
+                of: crossed,
+                left: loops[crossed].trips - cursor.indices[crossed],
+                step: cursor.rank,
+                steps: loops[0].trips.saturating_mul(loops[0].weight),
+            };
+            let (stores, sequencers) = (&*self.stores, &*self.sequencers);
+            if recurrence.pays(&crossing, self.s.events, || parts(stores, sequencers)) {
+                self.crossing(crossed);
+            }
         }
     }
 
@@ -138,18 +210,20 @@ impl<O: Observer> Engine<'_, O> {
         let mut recurrence = self.s.recurrence.take().expect("only called with fast-forward");
         let r = &mut *recurrence;
         self.catch_up_all();
-        let key = self.key(crossed);
-        r.key_words = key.len() as u64;
-        r.spent += r.key_words;
+        let key = self.key(crossed, r.last_key.0);
         if r.memo.is_full() {
             r.memo = Memo::default();
             r.trails.iter_mut().for_each(|trail| trail.crossings.clear());
         }
-        let node = match r.memo.find(&key) {
+        let hash = memo::hash(&key);
+        let known = r.memo.find(hash, &key);
+        let parts = parts(self.stores, self.sequencers);
+        r.wrote(key.len() as u64, parts, known.is_some(), self.s.events);
+        let node = match known {
             Some(node) => node,
             None => {
                 let (state, sites, here) = (self.save(), self.sites(), self.pes[0].cursor.indices.clone());
-                r.memo.add(crossed, key, here, state, sites)
+                r.memo.add(crossed, hash, key, here, state, sites)
             }
         };
         let mut at = At {

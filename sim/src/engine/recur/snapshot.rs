@@ -55,12 +55,13 @@ impl Sites {
 }
 
 impl<O: Observer> Engine<'_, O> {
-    /// The relative state of the whole machine, after PE 0 has crossed a loop.
-    pub(super) fn key(&self, crossed: usize) -> Vec<u64> {
+    /// The relative state of the whole machine, after PE 0 has crossed a loop, with memory for so many words.
+    pub(super) fn key(&self, crossed: usize, capacity: u64) -> Vec<u64> {
         let waiting = self.pes.iter().filter(|pe| !pe.computing && !pe.cursor.finished);
         let now = self.s.now;
         let settled = waiting.map(|pe| pe.blame_from).min().unwrap_or(now).min(now);
         let mut key = Key::new(now, settled, &self.s.plan.steps, &self.pes[0].cursor.indices);
+        key.words.reserve(capacity as usize);
         enter("Crossing");
         key.word(crossed as u64);
         key.word(now.since(settled));
