@@ -43,7 +43,7 @@ mod on {
 
     #[derive(Default)]
     struct Mutation {
-        omitted: Option<usize>,
+        omitted: [bool; N],
         most_events: u64,
         recording: bool,
         /// Who writes.
@@ -51,9 +51,10 @@ mod on {
         /// Hashes of the key being written: of all of it, and of the words of each component.
         all: u64,
         parts: [u64; N],
-        /// Per component: the hash of a key without it, and of the whole of it.
-        keys: [HashMap<u64, u64>; N],
-        matters: [bool; N],
+        /// What may be left out together; per such set: the hashes of every key without it and of the whole of it.
+        sets: Vec<[bool; N]>,
+        keys: Vec<HashMap<u64, u64>>,
+        matters: Vec<bool>,
     }
 
     thread_local! {
@@ -69,33 +70,41 @@ mod on {
         mixed ^ (mixed >> 29)
     }
 
-    /// From now on, simulations of this thread leave out the component of this name, or nothing, and panic if they go
-    /// through more than this many events: without a component they may never end.
-    pub fn omit(name: Option<&str>, most_events: u64) {
+    /// From now on, simulations of this thread leave out the components of these names, and panic if they go through
+    /// more than this many events: without a component they may never end.
+    pub fn omit(names: &[&str], most_events: u64) {
         MUTATION.with_borrow_mut(|m| {
-            (m.omitted, m.most_events) = (name.map(index), most_events);
+            m.omitted = set(names);
+            m.most_events = most_events;
         });
     }
 
-    /// Simulations of this thread note from now on which components matter.
-    pub fn record() {
+    fn set(names: &[&str]) -> [bool; N] {
+        let mut set = [false; N];
+        names.iter().for_each(|name| set[index(name)] = true);
+        set
+    }
+
+    /// Simulations of this thread note from now on which of these sets of components matter.
+    pub fn record(sets: &[Vec<&str>]) {
         MUTATION.with_borrow_mut(|m| {
             *m = Mutation {
-                most_events: u64::MAX,
                 recording: true,
+                sets: sets.iter().map(|names| set(names)).collect(),
+                keys: vec![HashMap::new(); sets.len()],
+                matters: vec![false; sets.len()],
                 ..Mutation::default()
             };
         });
     }
 
-    /// The components that can have mattered since: without the words of one, two different keys would have been equal,
-    /// or a condition has forbidden something. Without any of the others, the simulation would have been the same.
+    /// For every set, whether it can have mattered since: without its words, two different keys would have been equal,
+    /// or a condition in it has forbidden something. If not, the simulation would have been the same without it.
     #[must_use]
-    pub fn recorded() -> Vec<&'static str> {
+    pub fn recorded() -> Vec<bool> {
         MUTATION.with_borrow_mut(|m| {
             m.recording = false;
-            let matters = COMPONENTS.into_iter().zip(m.matters);
-            matters.filter(|(_, matters)| *matters).map(|(name, _)| name).collect()
+            std::mem::take(&mut m.matters)
         })
     }
 
@@ -109,7 +118,7 @@ mod on {
                 m.all = mix(m.all, word);
                 m.parts[m.writer] = mix(m.parts[m.writer], !word);
             }
-            m.omitted != Some(m.writer)
+            !m.omitted[m.writer]
         })
     }
 
@@ -118,11 +127,10 @@ mod on {
             if !m.recording {
                 return;
             }
-            let sum = |parts: &[u64]| parts.iter().fold(0, |hash, &part| mix(hash, part));
-            for (component, keys) in m.keys.iter_mut().enumerate() {
-                let mut others = m.parts;
-                others[component] = 0;
-                m.matters[component] |= *keys.entry(sum(&others)).or_insert(m.all) != m.all;
+            for ((set, keys), matters) in m.sets.iter().zip(&mut m.keys).zip(&mut m.matters) {
+                let others = m.parts.iter().zip(set).filter(|(_, left_out)| !**left_out);
+                let without = others.fold(0, |hash, (&part, _)| mix(hash, part));
+                *matters |= *keys.entry(without).or_insert(m.all) != m.all;
             }
             (m.all, m.parts) = (0, [0; N]);
         });
@@ -131,8 +139,11 @@ mod on {
     pub(crate) fn is_waived(name: &str) -> bool {
         MUTATION.with_borrow_mut(|m| {
             let component = index(name);
-            m.matters[component] |= m.recording;
-            m.omitted == Some(component)
+            if m.recording {
+                let sets = m.sets.iter().zip(&mut m.matters);
+                sets.for_each(|(set, matters)| *matters |= set[component]);
+            }
+            m.omitted[component]
         })
     }
 

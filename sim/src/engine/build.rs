@@ -9,7 +9,7 @@ use specs::{Builder, World, WorldExt};
 
 use super::Shared;
 use super::components::{
-    Feed, Flow, Need, Pe, PeId, Record, Resource, ResourceId, Sequencer, SequencerId, Shape, ShapeCache, Stage, Store,
+    Cache, Feed, Flow, Need, Pe, PeId, Record, Resource, ResourceId, Sequencer, SequencerId, Shape, Stage, Store,
     StoreId,
 };
 use super::recur::Recurrence;
@@ -380,7 +380,7 @@ pub(crate) fn world(
         }
         world.create_entity().with(store).build();
     }
-    let caches = sequencers.iter().map(|_| ShapeCache::default()).collect();
+    let caches = sequencers.iter().map(|_| Cache::default()).collect();
     for sequencer in sequencers {
         world.create_entity().with(sequencer).build();
     }

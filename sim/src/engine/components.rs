@@ -364,12 +364,43 @@ pub(crate) struct Sequencer {
     pub(crate) visits: VecDeque<Visit>,
 }
 
-/// The shapes of one sequencer that were built so far.
+/// What one sequencer remembers so as not to look for it again: the shapes that were built so far, and where visits are.
 #[derive(Debug, Default)]
-pub(crate) struct ShapeCache {
+pub(crate) struct Cache {
     pub(crate) shapes: HashMap<(bool, Vec<u32>), ShapeId>,
     /// Shapes of the last step's groups by their place: up and down.
     pub(crate) recent: [Vec<(Vec<u32>, ShapeId)>; 2],
+    pub(crate) latest: LatestVisits,
+}
+
+/// The latest visit of every tile of the parent's residency, by the corner of the tile.
+#[derive(Debug, Default)]
+pub(crate) struct LatestVisits {
+    numbers: HashMap<u64, u64>,
+    /// The parent's residency; nothing if the visits have changed meanwhile.
+    of: Option<u64>,
+}
+
+impl LatestVisits {
+    /// Number of the tile's latest visit, if that is still there; from now on it is `next`.
+    pub(crate) fn replace(&mut self, q: &Sequencer, corner: u64, next: u64) -> Option<u64> {
+        let of = Some(q.parent_ordinal);
+        // Visits that are over stay in the table until it is twice as large as it need be.
+        if self.of != of || self.numbers.len() > 2 * q.visits.len() + 64 {
+            self.of = of;
+            self.numbers.clear();
+            let numbered = (q.first..).zip(&q.visits);
+            let current = numbered.filter(|(_, visit)| visit.parent == q.parent_ordinal);
+            self.numbers
+                .extend(current.map(|(number, visit)| (visit.tile.corner, number)));
+        }
+        self.numbers.insert(corner, next).filter(|&number| number >= q.first)
+    }
+
+    /// The sequencer has other visits now.
+    pub(crate) fn forget(&mut self) {
+        self.of = None;
+    }
 }
 
 impl Component for Sequencer {

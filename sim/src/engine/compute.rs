@@ -218,7 +218,7 @@ impl<O: Observer> Engine<'_, O> {
         let s = &self.stores[store.at()];
         let pe = s.pe?;
         let i = need_of(s.tensor);
-        (self.missing(pe) == Some(i) && self.pes[pe.at()].needs[i].next == ordinal + 1).then_some(pe)
+        (self.pes[pe.at()].needs[i].next == ordinal + 1 && self.missing(pe) == Some(i)).then_some(pe)
     }
 
     /// The PE's cycles up to `end` that nothing has been blamed for go to `reason`.

@@ -32,7 +32,7 @@ use crate::plan::Plan;
 use crate::wheel::Wheel;
 use crate::{Cycle, Options, SimError};
 use components::{
-    Pe, PeId, Resource, Sequencer, SequencerId, Shape, ShapeCache, ShapeId, Store, StoreId, Transfer, TransferId,
+    Cache, Pe, PeId, Resource, Sequencer, SequencerId, Shape, ShapeId, Store, StoreId, Transfer, TransferId,
 };
 use stall::Blame;
 use traffic::TrafficCounters;
@@ -74,7 +74,7 @@ pub(crate) struct Shared {
     pub(crate) plan: Plan,
     pub(crate) wiring: build::Wiring,
     pub(crate) shapes: Vec<Shape>,
-    pub(crate) caches: Vec<ShapeCache>,
+    pub(crate) caches: Vec<Cache>,
     pub(crate) transfers: Vec<Transfer>,
     pub(crate) idle_transfers: Vec<TransferId>,
     pub(crate) wheel: Wheel<Event>,

@@ -23,6 +23,10 @@ pub(super) struct Key {
 pub(crate) struct Scratch {
     groups: Vec<(Key, Vec<u32>)>,
     visits: Vec<(Tile, Vec<u32>)>,
+    /// Members of a visit by their class.
+    classes: Vec<(u32, Vec<u32>)>,
+    /// Lists of streams of visits that are over.
+    pub(super) streams: Vec<Vec<DrainStream>>,
     ended: Vec<usize>,
     fresh: Vec<StoreId>,
 }
@@ -280,24 +284,26 @@ impl<O: Observer> Engine<'_, O> {
         let q = &self.sequencers[id.at()];
         let (parent, parent_ordinal) = (q.parent, q.parent_ordinal);
         let number = q.first + q.visits.len() as u64;
-        let mut classes: Vec<(u32, Vec<u32>)> = Vec::new();
+        let (mut classes, mut used) = (std::mem::take(&mut self.s.scratch.classes), 0);
         for &m in members {
-            let class = q.feeds[m as usize].class;
-            match classes.iter_mut().find(|(c, _)| *c == class) {
-                Some((_, stream)) => stream.push(m),
-                None => classes.push((class, vec![m])),
-            }
+            join(&mut classes, &mut used, q.feeds[m as usize].class, m);
         }
         let fetcher = members
             .iter()
             .copied()
             .find(|&m| revisited && q.feeds[m as usize].first_of_reduction);
-        let previous = (0..q.visits.len()).rev().find(|&v| {
-            let visit = &q.visits[v];
-            visit.tile == tile && visit.parent == parent_ordinal
-        });
+        let latest = &mut self.s.caches[id.at()].latest;
+        let previous = latest.replace(q, tile.corner, number);
+        let previous = previous.map(|number| (number - q.first) as usize);
+        debug_assert_eq!(
+            previous,
+            q.visits
+                .iter()
+                .rposition(|v| v.tile == tile && v.parent == parent_ordinal),
+            "the latest visit of the tile"
+        );
         let previous_pending = previous.is_some_and(|v| (q.visits[v].arrived as usize) < q.visits[v].streams.len());
-        for (stream, (_, members)) in classes.iter().enumerate() {
+        for (stream, (_, members)) in classes[..used].iter().enumerate() {
             for &m in members {
                 let q = &mut self.sequencers[id.at()];
                 let level = q.level;
@@ -323,15 +329,16 @@ impl<O: Observer> Engine<'_, O> {
             let shape = self.shape(id, &[m], true, m as usize);
             (self.sequencers[id.at()].feeds[m as usize].store, shape)
         });
-        let streams: Vec<DrainStream> = classes
-            .iter()
-            .enumerate()
-            .map(|(i, (_, members))| DrainStream {
+        let mut streams = self.s.scratch.streams.pop().unwrap_or_default();
+        streams.clear();
+        for (i, (_, members)) in classes[..used].iter().enumerate() {
+            streams.push(DrainStream {
                 shape: self.shape(id, members, false, slot + i),
                 done: 0,
                 requested: false,
-            })
-            .collect();
+            });
+        }
+        self.s.scratch.classes = classes;
         let record = self.stores[parent.at()].record_mut(parent_ordinal);
         record.outstanding += streams.len() as u32;
         record.children += streams.len() as u64;

@@ -230,7 +230,10 @@ impl<O: Observer> Engine<'_, O> {
         }
         let q = &mut self.sequencers[sequencer.at()];
         while q.visits.front().is_some_and(|v| v.arrived as usize == v.streams.len()) {
-            q.visits.pop_front();
+            self.s
+                .scratch
+                .streams
+                .extend(q.visits.pop_front().map(|visit| visit.streams));
             q.first += 1;
         }
         self.stores[parent.at()].record_mut(parent_ordinal).outstanding -= 1;

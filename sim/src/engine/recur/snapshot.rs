@@ -295,6 +295,7 @@ impl<O: Observer> Engine<'_, O> {
             pe.finished_at = to.time.wrapping_sub(pe.finished_for);
         }
         self.shift(&seen, &to.here);
+        self.s.caches.iter_mut().for_each(|cache| cache.latest.forget());
     }
 
     /// Moves every position along with PE 0.
