@@ -1,5 +1,7 @@
 //! Which places in the loop nest are alike: what a machine meets there differs by nothing that it could notice.
 
+use std::collections::BTreeSet;
+
 use cyclonest_workloads::{Dim, DimMap};
 
 use crate::mutate::is_waived;
@@ -15,7 +17,8 @@ const MOST_PLACES: usize = 512;
 pub(super) struct Places {
     /// Length of a place, then its indices, again and again.
     words: Vec<u64>,
-    count: usize,
+    /// The same, to find them, while they are collected.
+    seen: BTreeSet<Vec<u64>>,
     /// The outermost loop in which something behind PE 0 caught up with where PE 0 was at the start of the stretch.
     caught_up: Option<usize>,
 }
@@ -38,13 +41,17 @@ impl Places {
 
     /// Adds a place; false if there are too many.
     pub(super) fn add(&mut self, place: &[u64]) -> bool {
-        if self.iter().any(|known| known == place) {
-            return true;
+        if !self.seen.contains(place) {
+            self.seen.insert(place.to_vec());
+            self.words.push(place.len() as u64);
+            self.words.extend_from_slice(place);
         }
-        self.count += 1;
-        self.words.push(place.len() as u64);
-        self.words.extend_from_slice(place);
-        self.count <= MOST_PLACES
+        self.seen.len() <= MOST_PLACES
+    }
+
+    /// No more places are added.
+    pub(super) fn complete(&mut self) {
+        self.seen = BTreeSet::new();
     }
 
     /// Adds what lies between two places (to the end of the nest without `to`), while PE 0 is at `here` at the start;

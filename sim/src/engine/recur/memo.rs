@@ -184,6 +184,7 @@ impl Memo {
                 return None;
             }
         }
+        places.complete();
         Some(places)
     }
 }

@@ -63,7 +63,7 @@ pub(crate) struct Recurrence {
     spent: u64,
     /// New states that may still be written down in this run of crossings.
     run: u64,
-    /// Length of the next run, and the events before which it does not begin.
+    /// Length of the next run, and the simulated events before which it does not begin.
     next_run: u64,
     next_start: u64,
     pub(super) skipped_cycles: u64,
@@ -129,7 +129,8 @@ impl Recurrence {
         let known = events.max(u64::try_from(half).unwrap_or(u64::MAX));
         let budget = (known / SHARE).saturating_mul(WORDS_PER_EVENT);
         let left = budget.saturating_sub(self.spent);
-        let starts = |affordable: u64| affordable >= self.next_run && events >= self.next_start;
+        let simulated = events - self.skipped_events;
+        let starts = |affordable: u64| affordable >= self.next_run && simulated >= self.next_start;
         let pays = |words: u64| {
             since.saturating_mul(crossing.left) >= KEYS_TO_LEARN * words / WORDS_PER_EVENT
                 && (since >= SHARE * words / WORDS_PER_EVENT || left >= words && self.run > 0 || starts(left / words))
@@ -159,7 +160,8 @@ impl Recurrence {
         } else if self.run > 0 {
             self.run -= 1;
             if self.run == 0 {
-                self.next_start = events + events / 2;
+                let simulated = events - self.skipped_events;
+                self.next_start = simulated + simulated / 2;
             }
         }
     }
