@@ -10,6 +10,7 @@ mod inputs;
 mod output;
 mod page;
 mod parallel;
+mod provenance;
 mod report;
 mod results;
 mod search;

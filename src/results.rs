@@ -1,89 +1,13 @@
-//! What our other commands write, read back: the part that figures and reports need.
+//! What our commands write, read back: all of `simulate`, and of the others the part that figures need.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use cyclonest_arch::{Accelerator, Accesses, Mapping};
-use cyclonest_workloads::{Tensor, TensorMap};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::faults::Faults;
 use crate::inputs;
-
-/// The result of `simulate`. `docs/output.md` describes the fields.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Simulated {
-    pub(crate) version: String,
-    pub(crate) arch: String,
-    pub(crate) network: String,
-    #[serde(default)]
-    pub(crate) about: String,
-    pub(crate) scheduler: String,
-    pub(crate) channels_divided_by: u64,
-    pub(crate) seed: u64,
-    pub(crate) clock_mhz: f64,
-    pub(crate) pes: u64,
-    pub(crate) lanes: u64,
-    #[serde(default)]
-    pub(crate) assumed: Vec<Assumed>,
-    pub(crate) layers: Vec<Layer>,
-    pub(crate) failed: Vec<FailedLayer>,
-    pub(crate) totals: Totals,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Assumed {
-    pub(crate) constant: String,
-    pub(crate) why: String,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct FailedLayer {
-    pub(crate) name: String,
-    pub(crate) count: u64,
-    pub(crate) error: String,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Totals {
-    pub(crate) layers: u64,
-    pub(crate) macs: u64,
-    pub(crate) cycles: u64,
-    pub(crate) energy_pj: f64,
-    pub(crate) busy_cycles: u64,
-    pub(crate) utilization: f64,
-    pub(crate) milliseconds: f64,
-    pub(crate) levels: Vec<LevelResult>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Layer {
-    pub(crate) name: String,
-    pub(crate) count: u64,
-    pub(crate) macs: u64,
-    pub(crate) cycles: u64,
-    pub(crate) utilization: f64,
-    pub(crate) energy_pj: f64,
-    pub(crate) busy_cycles: u64,
-    pub(crate) stall_cycles: BTreeMap<String, u64>,
-    pub(crate) levels: Vec<LevelResult>,
-    pub(crate) values: String,
-    pub(crate) mapped_by: String,
-    pub(crate) mapping: Mapping,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct LevelResult {
-    pub(crate) name: String,
-    pub(crate) tensors: TensorMap<Accesses>,
-    pub(crate) network: Option<TensorMap<NetworkResult>>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-pub(crate) struct NetworkResult {
-    pub(crate) bit_hops: u64,
-}
+use crate::report::Report;
 
 /// The result of `bench schedulers`.
 #[derive(Debug, Clone, Deserialize)]
@@ -201,7 +125,7 @@ pub(crate) struct TraceLink {
 /// A file of any of our commands, or a table.
 #[derive(Debug)]
 pub(crate) enum Data {
-    Simulated(Box<Simulated>),
+    Simulated(Box<Report>),
     Benched(Benched),
     Scheduled(Scheduled),
     Compared(Compared),
@@ -261,7 +185,7 @@ pub(crate) fn read(path: &Path) -> Result<Data, Faults> {
 }
 
 /// The result of `simulate`, and nothing else.
-pub(crate) fn simulated(path: &Path) -> Result<Simulated, Faults> {
+pub(crate) fn simulated(path: &Path) -> Result<Report, Faults> {
     match read(path)? {
         Data::Simulated(result) => Ok(*result),
         other => Err(Faults::one(format!(
@@ -284,53 +208,4 @@ fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Faults> {
             error.column()
         ))
     })
-}
-
-/// A part of the energy of a run.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct EnergyPart {
-    /// A level, the network below one, or the MACs.
-    pub(crate) part: String,
-    pub(crate) tensor: Option<Tensor>,
-    pub(crate) pj: f64,
-}
-
-/// The energy of a layer by level and tensor, from its counts and the energies of the machine.
-///
-/// The parts add up to the energy that `simulate` wrote, or the machine is another one.
-pub(crate) fn energy(arch: &Accelerator, layer: &Layer) -> Result<Vec<EnergyPart>, String> {
-    let mut parts = Vec::new();
-    for result in &layer.levels {
-        let Some(level) = arch.levels.iter().find(|level| level.name == result.name) else {
-            return Err(format!("accelerator {} has no level {}", arch.name, result.name));
-        };
-        for tensor in Tensor::ALL {
-            if let Some(bank) = level.bank(tensor) {
-                let a = &result.tensors[tensor];
-                let pj =
-                    (a.reads + a.drains) as f64 * bank.energy.read + (a.fills + a.updates) as f64 * bank.energy.write;
-                parts.push((level.name.clone(), Some(tensor), pj));
-            }
-        }
-        if let (Some(network), Some(traffic)) = (&level.below, &result.network) {
-            for tensor in Tensor::ALL {
-                let pj = traffic[tensor].bit_hops as f64 * network.energy_per_bit_hop;
-                parts.push((format!("network below {}", level.name), Some(tensor), pj));
-            }
-        }
-    }
-    let macs = layer.macs as f64 * arch.compute.energy_per_mac;
-    parts.push(("MACs".to_string(), None, macs));
-    let sum: f64 = parts.iter().map(|(_, _, pj)| pj).sum();
-    if (sum - layer.energy_pj).abs() > 1e-6 * layer.energy_pj.abs().max(1.0) {
-        return Err(format!(
-            "layer {}: the energies of {} give {sum:.0} pJ, the result says {:.0}; is it another version of the machine?",
-            layer.name, arch.name, layer.energy_pj
-        ));
-    }
-    Ok(parts
-        .into_iter()
-        .filter(|(_, _, pj)| *pj > 0.0)
-        .map(|(part, tensor, pj)| EnergyPart { part, tensor, pj })
-        .collect())
 }

@@ -20,6 +20,7 @@ use crate::faults::Faults;
 use crate::inputs;
 use crate::output::Destination;
 use crate::parallel;
+use crate::provenance::Provenance;
 
 /// Simulate every distinct layer and say how far analytical cost models are from the simulation.
 ///
@@ -87,6 +88,7 @@ struct Report {
     schema: u32,
     command: &'static str,
     version: &'static str,
+    provenance: Provenance,
     archs: Vec<String>,
     networks: Vec<String>,
     scheduler: String,
@@ -182,10 +184,19 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         |job| job.run(args, scheduler.as_ref(), &models),
         |_| {},
     );
+    let described = expand(&args.arch, inputs::arch_names)
+        .into_iter()
+        .chain(expand(&args.network, inputs::network_names))
+        .collect::<Vec<_>>();
+    let given = described
+        .iter()
+        .map(AsRef::as_ref)
+        .chain(args.mapping.iter().filter_map(|path| path.to_str()));
     let mut report = Report {
         schema: 1,
         command: "compare",
         version: env!("CARGO_PKG_VERSION"),
+        provenance: Provenance::of_this_run(given),
         archs: archs.iter().map(|arch| arch.name.clone()).collect(),
         networks: networks.iter().map(|network| network.0.clone()).collect(),
         scheduler: match args.mappings {

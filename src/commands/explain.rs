@@ -16,6 +16,7 @@ use crate::commands::simulate;
 use crate::faults::Faults;
 use crate::inputs;
 use crate::output::Destination;
+use crate::provenance::Provenance;
 
 /// Explain the data reuse of a mapping.
 ///
@@ -64,6 +65,8 @@ enum Format {
 struct Report {
     schema: u32,
     command: &'static str,
+    version: &'static str,
+    provenance: Provenance,
     arch: String,
     network: String,
     layer: String,
@@ -106,9 +109,14 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         }
     };
     let raised = raise(&args.layer, &layer.problem, &mapping);
+    let given = [args.arch.as_str(), &args.network]
+        .into_iter()
+        .chain(args.mapping.iter().filter_map(|path| path.to_str()));
     let report = Report {
         schema: 1,
         command: "explain",
+        version: env!("CARGO_PKG_VERSION"),
+        provenance: Provenance::of_this_run(given),
         arch: arch.name.clone(),
         network: network.network.name().to_string(),
         layer: args.layer.clone(),

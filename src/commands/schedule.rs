@@ -18,6 +18,7 @@ use crate::faults::Faults;
 use crate::inputs::{self, InputShape};
 use crate::output::{self, Destination};
 use crate::parallel;
+use crate::provenance::Provenance;
 use crate::report::{render, thousands};
 use crate::search::SearchArgs;
 
@@ -98,6 +99,8 @@ struct Row {
 struct Report {
     schema: u32,
     command: &'static str,
+    version: &'static str,
+    provenance: Provenance,
     arch: String,
     network: String,
     scheduler: String,
@@ -150,9 +153,14 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         },
         |_| {},
     );
+    let given = [args.arch.as_str(), &args.network]
+        .into_iter()
+        .chain(args.weights.iter().filter_map(|path| path.to_str()));
     let report = Report {
         schema: 1,
         command: "schedule",
+        version: env!("CARGO_PKG_VERSION"),
+        provenance: Provenance::of_this_run(given),
         arch: arch.name.clone(),
         network: network.network.name().to_string(),
         scheduler: scheduler.name().to_string(),

@@ -17,6 +17,7 @@ use crate::faults::Faults;
 use crate::inputs::{self, Described, InputShape};
 use crate::output::{Destination, Streaming};
 use crate::parallel;
+use crate::provenance::Provenance;
 use crate::report::{Failed, LayerReport, Report, Subject};
 use crate::search::REFEREE;
 use crate::trace;
@@ -115,7 +116,11 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         None => plan.run_all(threads),
     };
 
-    let report = plan.report(results)?;
+    let files = [&args.mapping, &args.weights].into_iter().flatten();
+    let given = [args.arch.as_str(), &args.network]
+        .into_iter()
+        .chain(files.filter_map(|path| path.to_str()));
+    let report = plan.report(results, Provenance::of_this_run(given))?;
     let text = match args.format {
         Format::Human => Ok(report.to_human()),
         Format::Json => report.to_json().map_err(|error| error.to_string()),
@@ -345,7 +350,7 @@ impl Plan {
     }
 
     /// Sorts the results into layers and failures.
-    fn report(&self, results: Vec<Ended>) -> Result<Report, Faults> {
+    fn report(&self, results: Vec<Ended>, provenance: Provenance) -> Result<Report, Faults> {
         let (mut layers, mut failed, mut deadlocks) = (Vec::new(), Vec::new(), Vec::new());
         for (job, ended) in self.jobs.iter().zip(results) {
             match ended {
@@ -369,6 +374,7 @@ impl Plan {
             scheduler: self.scheduler.name().to_string(),
             channels_divided_by: self.channels_divide,
             seed: self.options.seed,
+            provenance,
         };
         Report::new(subject, layers, failed).map_err(|_| Faults::one("a total exceeds 64 bits; simulate fewer layers"))
     }

@@ -11,13 +11,12 @@ use cyclonest_arch::Accelerator;
 use cyclonest_plots::{
     BarOptions, BarRow, Figure, PlotError, RoofOptions, StackOptions, Style, bars, layers, roofline, stacked,
 };
-use sha2::{Digest, Sha256};
 
 use crate::commands::plot::rows::{cycle_rows, energy_rows, roof_row};
 use crate::diagram;
 use crate::faults::Faults;
-use crate::report::thousands;
-use crate::results::{Layer, Simulated};
+use crate::provenance::hash;
+use crate::report::{LayerReport, Report, thousands};
 use html::{Cell, escape, table};
 
 /// A result, its file, and the machine that it is about.
@@ -25,7 +24,7 @@ use html::{Cell, escape, table};
 pub(crate) struct Subject {
     pub(crate) file: String,
     pub(crate) bytes: Vec<u8>,
-    pub(crate) result: Simulated,
+    pub(crate) result: Report,
     pub(crate) arch: Accelerator,
 }
 
@@ -118,7 +117,7 @@ impl Page {
         let mut speedups = Vec::new();
         for (number, subject) in subjects.iter().enumerate().skip(1) {
             for layer in &subject.result.layers {
-                let same = |other: &&Layer| other.name == layer.name && other.macs == layer.macs;
+                let same = |other: &&LayerReport| other.name == layer.name && other.macs == layer.macs;
                 if let Some(of) = base.result.layers.iter().find(same) {
                     speedups.push(BarRow {
                         group: layer.name.clone(),
@@ -258,7 +257,7 @@ impl Page {
         self.missing.push(format!("{caption}: {why}"));
     }
 
-    fn layer_table(&mut self, r: &Simulated) {
+    fn layer_table(&mut self, r: &Report) {
         let head = [
             "layer",
             "count",
@@ -296,7 +295,7 @@ impl Page {
         self.html.push_str(&table(&head, rows.collect()));
     }
 
-    fn nests(&mut self, r: &Simulated) {
+    fn nests(&mut self, r: &Report) {
         self.html.push_str("<h3>Loop nests</h3>\n");
         for layer in &r.layers {
             let nest = layer.mapping.nest(None);
@@ -345,22 +344,28 @@ impl Page {
         self.html.push_str("<h2>Provenance</h2>\n");
         let rows = subjects.iter().map(|subject| {
             let r = &subject.result;
-            let mut command = format!("cyclonest simulate --arch {} --network {}", r.arch, r.network);
-            if r.channels_divided_by > 1 {
-                let _ = write!(command, " --channels-divide {}", r.channels_divided_by);
-            }
-            let from_file = r.layers.iter().any(|layer| layer.mapped_by == "file");
-            command.push_str(if from_file { " --mapping FILE" } else { "" });
-            let _ = write!(command, " --scheduler {} --seed {} --format json", r.scheduler, r.seed);
+            let inputs = r.provenance.inputs.iter();
+            let inputs: Vec<String> = inputs.map(|input| format!("{} {}", input.name, input.sha256)).collect();
             vec![
                 Cell::text(&subject.file),
                 Cell::text(hash(&subject.bytes)),
                 Cell::text(&r.version),
                 Cell::count(r.seed),
-                Cell::text(command),
+                Cell::text(match r.provenance.arguments.is_empty() {
+                    true => "not recorded".to_string(),
+                    false => r.provenance.command(),
+                }),
+                Cell::text(inputs.join(", ")),
             ]
         });
-        let head = ["file", "SHA-256", "version", "seed", "such a result is written by"];
+        let head = [
+            "file",
+            "SHA-256",
+            "version",
+            "seed",
+            "written by",
+            "inputs and their SHA-256",
+        ];
         self.html.push_str(&table(&head, rows.collect()));
         let files: Vec<&str> = subjects.iter().map(|subject| subject.file.as_str()).collect();
         let _ = writeln!(
@@ -386,11 +391,4 @@ impl Page {
                 .push_str(&table(&["constant", "why this value"], rows.collect()));
         }
     }
-}
-
-fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

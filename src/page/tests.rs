@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::{Page, Subject};
-use crate::results::Simulated;
+use super::{Page, Subject, html};
+use crate::report::Report;
 
 fn subject(scheduler: &str) -> Subject {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -24,7 +24,7 @@ fn subject(scheduler: &str) -> Subject {
         format!("{:?}", std::process::ExitCode::SUCCESS)
     );
     let bytes = std::fs::read(&file).expect("written");
-    let result: Simulated = crate::results::simulated(&file).expect("readable");
+    let result: Report = crate::results::simulated(&file).expect("readable");
     Subject {
         file: "a<b>.json".into(),
         bytes,
@@ -45,7 +45,12 @@ fn a_page_has_every_layer_its_nest_and_its_provenance_and_asks_for_nothing() {
     }
     assert_eq!(html.matches("<svg class=\"figure\"").count(), 3);
     assert!(html.contains("a&lt;b&gt;.json") && !html.contains("a<b>"));
-    assert!(html.contains(&super::hash(&subject.bytes)));
+    assert!(html.contains(&crate::provenance::hash(&subject.bytes)));
+    assert_eq!(subject.result.provenance.inputs.len(), 2);
+    for input in &subject.result.provenance.inputs {
+        assert!(html.contains(&input.sha256), "{}", input.name);
+    }
+    assert!(html.contains(&html::escape(&subject.result.provenance.command())));
     // The only addresses are the name space of SVG and the empty icon.
     let outside = html.replace("http://www.w3.org/2000/svg", "");
     for address in ["http:", "https:", "//", "@import", "url("] {
@@ -71,11 +76,4 @@ fn two_results_are_compared_and_the_page_is_the_same_every_time() {
         page.html,
         Page::new(&subjects, Path::new("out.html")).expect("a page").html
     );
-}
-
-#[test]
-fn hashes_are_sha_256() {
-    // FIPS 180-2, appendix B.1.
-    let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-    assert_eq!(super::hash(b"abc"), expected);
 }

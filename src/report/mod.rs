@@ -1,6 +1,7 @@
-//! The result of `simulate` as plain data. `docs/output.md` describes every field.
+//! The result of `simulate` as plain data, written and read back. `docs/output.md` describes every field.
 
 mod csv;
+mod energy;
 mod human;
 mod json;
 #[cfg(test)]
@@ -12,8 +13,11 @@ use std::collections::BTreeMap;
 use cyclonest_arch::{Accelerator, Accesses, Counts, Mapping, Mappings, Passes};
 use cyclonest_sim::{Outcome, StallReason, Values};
 use cyclonest_workloads::{DistinctLayer, Problem, Tensor, TensorMap};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use crate::provenance::Provenance;
+
+pub(crate) use energy::energy;
 pub(crate) use human::{counted, render, thousands};
 pub(crate) use totals::{Overflow, Totals};
 
@@ -21,11 +25,14 @@ pub(crate) use totals::{Overflow, Totals};
 const SCHEMA: u32 = 1;
 
 /// Everything that `simulate` has to say.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Report {
     schema: u32,
-    command: &'static str,
-    version: &'static str,
+    command: String,
+    pub(crate) version: String,
+    /// Empty in results of versions that did not record it.
+    #[serde(default)]
+    pub(crate) provenance: Provenance,
     pub(crate) arch: String,
     pub(crate) network: String,
     pub(crate) about: String,
@@ -42,14 +49,14 @@ pub(crate) struct Report {
 }
 
 /// A constant of the machine that nobody has published.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Assumed {
     pub(crate) constant: String,
     pub(crate) why: String,
 }
 
 /// A layer without a result.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Failed {
     pub(crate) name: String,
     pub(crate) count: u64,
@@ -58,7 +65,7 @@ pub(crate) struct Failed {
 }
 
 /// The result of one distinct layer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct LayerReport {
     pub(crate) name: String,
     pub(crate) count: u64,
@@ -73,15 +80,15 @@ pub(crate) struct LayerReport {
     pub(crate) occupancy_cycles: BTreeMap<String, u64>,
     pub(crate) levels: Vec<LevelReport>,
     pub(crate) simulation: Simulation,
-    pub(crate) values: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) values: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) values_fault: Option<String>,
     pub(crate) mapped_by: String,
     pub(crate) mapping: Mapping,
 }
 
 /// What it took to simulate a layer: the only part of a report that depends on `--no-fast-forward`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Simulation {
     pub(crate) events: u64,
     pub(crate) transfers: u64,
@@ -90,7 +97,7 @@ pub(crate) struct Simulation {
 }
 
 /// Accesses of a level and traffic of the network below it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LevelReport {
     pub(crate) name: String,
     pub(crate) instances: u64,
@@ -99,7 +106,7 @@ pub(crate) struct LevelReport {
 }
 
 /// Traffic of one tensor.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TrafficReport {
     pub(crate) words_by_multicast: BTreeMap<u64, u64>,
     pub(crate) down: BTreeMap<u64, Passes>,
@@ -116,6 +123,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) scheduler: String,
     pub(crate) channels_divided_by: u64,
     pub(crate) seed: u64,
+    pub(crate) provenance: Provenance,
 }
 
 impl Report {
@@ -124,8 +132,9 @@ impl Report {
         let arch = subject.arch;
         Ok(Report {
             schema: SCHEMA,
-            command: "simulate",
-            version: env!("CARGO_PKG_VERSION"),
+            command: "simulate".to_string(),
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            provenance: subject.provenance,
             arch: arch.name.clone(),
             network: subject.network,
             about: subject.about,
@@ -199,7 +208,7 @@ impl LayerReport {
                 skipped_events: outcome.skipped_events,
                 skipped_cycles: outcome.skipped_cycles,
             },
-            values,
+            values: values.to_string(),
             values_fault,
             mapped_by,
             problem: layer.problem.clone(),

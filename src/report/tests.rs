@@ -69,6 +69,7 @@ fn report(layers: impl Fn(&Accelerator) -> Vec<LayerReport>, failed: Vec<Failed>
         scheduler: "greedy".into(),
         channels_divided_by: 1,
         seed: 0,
+        provenance: Provenance::of_this_run([]),
     };
     Report::new(subject, layers(&arch), failed)
 }

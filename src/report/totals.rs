@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use cyclonest_arch::{Accelerator, Accesses, Passes};
 use cyclonest_workloads::{Tensor, TensorMap};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{LayerReport, LevelReport, TrafficReport, utilization};
 
 /// Σ over the simulated layers of count × result.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Totals {
     pub(crate) layers: u64,
     pub(crate) distinct_layers: u64,

@@ -16,6 +16,7 @@ use crate::faults::Faults;
 use crate::inputs;
 use crate::output::Destination;
 use crate::parallel;
+use crate::provenance::Provenance;
 use crate::report::{render, thousands};
 
 /// Run the five dataflow styles of MAESTRO (C-P, X-P, YX-P, YR-P, KC-P) on every layer, simulated.
@@ -70,6 +71,8 @@ enum Format {
 struct Report {
     schema: u32,
     command: &'static str,
+    version: &'static str,
+    provenance: Provenance,
     machine: Machine,
     rows: Vec<Row>,
     winners: Vec<Winners>,
@@ -138,6 +141,8 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
     let report = Report {
         schema: 1,
         command: "bench dataflows",
+        version: env!("CARGO_PKG_VERSION"),
+        provenance: Provenance::of_this_run(args.network.iter().map(String::as_str)),
         machine,
         winners: dataflows::winners(&rows),
         adaptive: dataflows::adaptive(&rows),

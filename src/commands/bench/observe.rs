@@ -14,6 +14,7 @@ use crate::commands::simulate;
 use crate::faults::Faults;
 use crate::inputs;
 use crate::output::Destination;
+use crate::provenance::Provenance;
 use crate::report::{render, thousands};
 use crate::search::SearchArgs;
 
@@ -91,6 +92,8 @@ struct Row {
 struct Report {
     schema: u32,
     command: &'static str,
+    version: &'static str,
+    provenance: Provenance,
     arch: String,
     layer: String,
     scheduler: String,
@@ -128,6 +131,8 @@ impl Subject {
         let report = Report {
             schema: 1,
             command,
+            version: env!("CARGO_PKG_VERSION"),
+            provenance: Provenance::of_this_run([self.arch.as_str()].into_iter().chain(self.network.as_deref())),
             arch: arch.name.clone(),
             layer,
             scheduler: scheduler.name().to_string(),

@@ -19,6 +19,7 @@ use crate::faults::Faults;
 use crate::inputs;
 use crate::output::Destination;
 use crate::parallel;
+use crate::provenance::Provenance;
 use crate::report::{render, thousands};
 use crate::search::{SearchArgs, cpu_seconds, geomean};
 
@@ -119,6 +120,8 @@ struct Summary {
 struct Report {
     schema: u32,
     command: &'static str,
+    version: &'static str,
+    provenance: Provenance,
     archs: Vec<String>,
     networks: Vec<String>,
     objective: cyclonest_scheduler::Objective,
@@ -184,9 +187,13 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         |_| {},
     );
     let each = layers.len() * args.schedulers.len();
+    let names = args.arch.iter().chain(&args.network).map(String::as_str);
+    let given = names.chain(args.weights.iter().filter_map(|path| path.to_str()));
     let report = Report {
         schema: 1,
         command: "bench schedulers",
+        version: env!("CARGO_PKG_VERSION"),
+        provenance: Provenance::of_this_run(given),
         archs: machines.iter().map(|machine| machine.arch.name.clone()).collect(),
         networks: args.network.clone(),
         objective: args.search.objective(),
