@@ -13,6 +13,7 @@ if [ -z "${CYCLONEST:-}" ]; then
 fi
 program=$(realpath "$CYCLONEST")
 mkdir -p "$target"
+plans=$PWD/tests/inputs
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -62,6 +63,18 @@ data 'cyclonest bench schedulers --arch simba --network resnet50 --schedulers ra
 figure layers "The same question layer by layer, sorted: greedy over random search, ResNet-50." layers layers.json
 
 commands=()
+data 'for a in simba eyeriss nvdla_like; do cyclonest simulate --arch $a --network alexnet --format csv -o $a.csv; done'
+data '(cat simba.csv; tail -qn +2 eyeriss.csv nvdla_like.csv) | cut -d, -f1,3,7 | sed "1s/.*/series,group,value/" >utilization.csv'
+figure bars "Grouped bars of any quantity: utilization of the lanes, AlexNet on three machines." \
+    bars utilization.csv --y-label "utilization of the lanes [1]"
+
+commands=()
+data 'cyclonest simulate --arch simba --network alexnet --format csv -o simba.csv'
+data 'awk -F, '"'"'NR==1 {split($0,c); print "bar,part,detail,value"; next} {for (i=1;i<=NF;i++) if (split(c[i],w," ")==3 && w[3]~/^(reads|fills|updates|drains)_/ && $i>0) print $3","w[1]","w[2]","$i}'"'"' simba.csv >accesses.csv'
+figure stacked "Stacked bars of any quantity: accesses by level (colour) and tensor (hatch)." \
+    stacked accesses.csv --y-label "accesses [elements]"
+
+commands=()
 data 'cyclonest simulate --arch simba --network alexnet --format json -o alexnet.json'
 figure energy "Energy by level (colour) and tensor (hatch)." energy alexnet.json
 figure cycles "What the PEs do: computing, or waiting by reason." cycles alexnet.json
@@ -73,9 +86,16 @@ data 'cyclonest simulate --arch eyeriss --network resnet18 --format json -o eyer
 figure roofline "Layers below the roofs of two machines." roofline simba.json eyeriss.json
 
 commands=()
-data 'for a in simba simba_sram simba_4x eyeriss nvdla_like; do for n in 0 1 2 3 4 5 6 7; do cyclonest simulate --arch $a --network lenet --scheduler random:naive --seed $n --format json -o $a-$n.json; done; done'
-figure pareto "Latency and energy of LeNet on five machines, eight mappings of each by naive random search, and the front of all." \
-    pareto simba-?.json simba_sram-?.json simba_4x-?.json eyeriss-?.json nvdla_like-?.json --scale log
+data 'for a in simba simba_4x eyeriss nvdla_like; do for n in 0 1 2 3 4 5 6 7; do cyclonest simulate --arch $a --network lenet --scheduler random:naive --seed $n --format json -o $a-$n.json; done; done'
+figure pareto "Latency and energy of LeNet on four machines, eight mappings of each by naive random search, and the front of all." \
+    pareto simba-?.json simba_4x-?.json eyeriss-?.json nvdla_like-?.json --scale log
+
+commands=()
+cp "$plans/explore_small.ron" .
+data 'sed "s/keep: 20,/keep: 400,/" explore_small.ron >plan.ron && cyclonest explore plan.ron -o designs >/dev/null'
+figure cloud "Area and throughput of the designs that an exploration kept (plan: tests/inputs/explore_small.ron), and their front." \
+    pareto designs/results.csv --x area_mm2 --y macs_per_cycle --y-better higher --series mapping \
+    --y-label "throughput [MACs per cycle]"
 
 commands=()
 data 'cyclonest compare --arch simba --network resnet18 --models exact,timeloop --format json -o compare.json'
@@ -90,14 +110,20 @@ commands=()
 data 'cyclonest simulate --arch simba --network lenet --layer conv2 --no-fast-forward --trace trace.json >/dev/null'
 figure gantt "A timeline of LeNet's second layer on simba: two of its PEs, and one of each port and network before them." \
     gantt trace.json --window 0:750 --width ieee2 --only DRAM --only "GB 0" --only "WBuf 0 " --only "PE 0 " --only "PE 1 "
-figure occupancy "Slots that tiles take in the buffers of the same run." occupancy trace.json --window 0:1500
-figure pes "Share of the cycles in which every PE of the same run computes." pes trace.json
+figure occupancy "Slots that tiles take in the first weight buffer of the same run." \
+    occupancy trace.json --window 0:1500 --only "WBuf 0 "
 figure links "Traffic of the mesh's links in the same run." links trace.json
 
 commands=()
-data '(echo problem,space,log10_size; cyclonest schedule --arch small3 --network simple --scheduler exhaustive --format csv) >space.raw'
-data 'awk -F, '"'"'NR==1 {print; next} NR==2 {for (i=1;i<=NF;i++) c[$i]=i; next} {printf "%s,mappings,%.4f\n%s,valid,%.4f\n", $c["layer"], log($c["tried"])/log(10), $c["layer"], log($c["valid"])/log(10)}'"'"' space.raw >space.csv'
-figure space "Mappings that an exhaustive search of a small machine goes through, and those that are valid." space space.csv
+data 'cyclonest simulate --arch eyeriss --network lenet --layer conv2 --no-fast-forward --trace trace.json >/dev/null'
+figure fifo "What the FIFOs of Eyeriss' first PE hold: LeNet's second layer." \
+    occupancy trace.json --window 0:1500 --only "Spad 0 "
+figure pes "Share of the cycles in which every PE of the same run computes; one column has no work." pes trace.json
+
+commands=()
+data 'cyclonest reproduce samo-table4 -o reproduction >/dev/null'
+figure space "Sizes of streaming design spaces, and what the matching constraints leave of them." \
+    space reproduction/samo-table4.csv
 
 commands=()
 data '(echo machine,divisor,time_ms; for a in simba eyeriss; do for n in 1 2 4 8; do cyclonest simulate --arch $a --network alexnet --channels-divide $n --format json | grep -m1 "\"milliseconds\"" | sed "s/.*: /$a,$n,/; s/,\$//"; done; done) >scaling.csv'

@@ -163,18 +163,21 @@ fn log_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
             .collect();
     }
     let every = all.len().div_ceil(wanted);
-    all.into_iter().step_by(every).map(|v| (v, power(v))).collect()
+    // A thousand is spelt out where nothing larger follows.
+    let plain = high < 1e4;
+    all.into_iter().step_by(every).map(|v| (v, power(v, plain))).collect()
 }
 
 const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
 
-/// `10⁶`.
-fn power(value: f64) -> String {
+/// `10⁶`; up to a thousand as it is if `plain`.
+fn power(value: f64, plain: bool) -> String {
     let exponent = value.log10().round() as i32;
     match exponent {
         0 => "1".to_string(),
         1 => "10".to_string(),
         2 => "100".to_string(),
+        3 if plain => "1000".to_string(),
         -1 => "0.1".to_string(),
         _ => format!("10{}", superscript(exponent)),
     }
@@ -273,6 +276,8 @@ mod tests {
     fn log_ticks_are_decades_where_there_are_many() {
         let axis = Axis::covering([3.0, 4e6], Scale::Log, false, 8);
         assert_eq!(texts(&axis), ["10", "100", "10³", "10⁴", "10⁵", "10⁶"]);
+        let axis = Axis::covering([1.0, 2e3], Scale::Log, false, 6);
+        assert_eq!(texts(&axis), ["1", "10", "100", "1000"]);
         let axis = Axis::covering([0.5, 3.0], Scale::Log, false, 6);
         assert!(
             texts(&axis).contains(&"1") && texts(&axis).contains(&"2"),

@@ -100,6 +100,12 @@ impl Geometry {
         (parent.0 * mesh.0 + own.0, parent.1 * mesh.1 + own.1)
     }
 
+    /// Columns and rows that the instances of a level have in the whole machine, used or not.
+    pub(crate) fn extent(&self, level: usize) -> (u64, u64) {
+        let meshes = self.meshes[..level].iter();
+        meshes.fold((1, 1), |(columns, rows), mesh| (columns * mesh.0, rows * mesh.1))
+    }
+
     /// The lowest index of the tile of `tensor` at a step of `level`, without what the place of the instance adds:
     /// `K16 C0`. Empty if no loop outside the level moves it.
     pub(crate) fn tile(&self, tensor: Tensor, level: usize, step: u64) -> String {

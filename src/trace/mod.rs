@@ -7,7 +7,7 @@ mod geometry;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use cyclonest_arch::{Accelerator, Mapping, Ports};
@@ -121,13 +121,19 @@ impl<'a, W: Write> Trace<'a, W> {
             return Err(failure);
         }
         let pe_level = self.arch.event_level();
-        let pes: Vec<Value> = (0..self.geometry.instances(pe_level))
-            .map(|pe| {
-                let (x, y) = self.geometry.place(pe_level, pe);
-                let computing = self.computing.get(&pe).copied().unwrap_or(0);
-                json!({"pe": pe, "x": x, "y": y, "computing_cycles": computing})
-            })
-            .collect();
+        let mut pes = Vec::new();
+        let mut mapped = BTreeSet::new();
+        for pe in 0..self.geometry.instances(pe_level) {
+            let (x, y) = self.geometry.place(pe_level, pe);
+            let computing = self.computing.get(&pe).copied().unwrap_or(0);
+            mapped.insert((x, y));
+            pes.push(json!({"pe": pe, "x": x, "y": y, "computing_cycles": computing}));
+        }
+        // PEs that the mapping leaves without work have a place and no number.
+        let (columns, rows) = self.geometry.extent(pe_level);
+        let places = (0..rows).flat_map(|y| (0..columns).map(move |x| (x, y)));
+        let idle = places.filter(|place| !mapped.contains(place));
+        pes.extend(idle.map(|(x, y)| json!({"pe": null, "x": x, "y": y, "computing_cycles": 0})));
         let links: Vec<Value> = self
             .traffic
             .iter()

@@ -1,6 +1,6 @@
 //! The events of a trace add up to the counters of the run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cyclonest_arch::{Accelerator, Mapping};
 use cyclonest_scheduler::Request;
@@ -166,8 +166,12 @@ fn transfers_add_up_to_traffic_and_bit_hops() {
 
 #[test]
 fn a_pe_computes_and_waits_without_gaps_and_the_trace_shows_double_buffering_and_multicast() {
-    let (trace, outcome, _) = traced(FastForward::Off, None);
+    let (trace, outcome, arch) = traced(FastForward::Off, None);
     let pes = trace["otherData"]["pes"].as_array().expect("a list");
+    // Every PE of the machine has its place, whether it has work or not.
+    let places: BTreeSet<(u64, u64)> = pes.iter().map(|pe| (number(&pe["x"]), number(&pe["y"]))).collect();
+    assert_eq!(places.len(), pes.len());
+    assert_eq!(pes.len() as u64, arch.instances(arch.event_level()));
     let computing: u64 = pes.iter().map(|pe| number(&pe["computing_cycles"])).sum();
     assert_eq!(computing, outcome.busy_cycles);
     let mut of: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();

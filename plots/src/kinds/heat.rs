@@ -88,11 +88,13 @@ pub fn heat(rows: &[HeatRow], options: &HeatOptions, style: &Style) -> Result<Fi
         for (&(x, y), &value) in &cells {
             let ((left, right), (top, bottom)) = (plot.band(x as usize), plot.row(y as usize));
             let color = colors.ramp(range.fraction(value));
+            // A little into the next cells, which cover it: no seam shows between them.
+            let into = |place: u64, cells: u64| if place + 1 < cells { 0.4 } else { 0.0 };
             let area = Area {
                 left,
                 top,
-                right,
-                bottom,
+                right: right + into(x, columns),
+                bottom: bottom + into(y, lines),
             };
             canvas.fill(area, color);
             let text = number(value);
@@ -278,7 +280,8 @@ fn color_scale(canvas: &mut Canvas<'_>, plot: &Plot, range: &Axis, label: &str) 
     };
     for step in 0..STEPS {
         let part = Area {
-            top: bar.bottom - height * (step + 1) as f64 / STEPS as f64,
+            // A little into the next step, which covers it: no seam shows between them.
+            top: (bar.bottom - height * (step + 1) as f64 / STEPS as f64 - 0.4).max(bar.top),
             bottom: bar.bottom - height * step as f64 / STEPS as f64,
             ..bar
         };

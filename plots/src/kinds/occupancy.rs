@@ -85,12 +85,7 @@ pub fn occupancy(rows: &[OccupancyRow], options: &OccupancyOptions, style: &Styl
             label: options.x_label.clone(),
         },
         y: Vertical::Values {
-            axis: Axis::covering(
-                rows.iter().flat_map(|r| [r.held, r.capacity.unwrap_or(0.0)]),
-                Scale::Linear,
-                true,
-                6,
-            ),
+            axis: held_axis(rows),
             label: options.y_label.clone(),
         },
         proportion: 0.55,
@@ -129,4 +124,14 @@ pub fn occupancy(rows: &[OccupancyRow], options: &OccupancyOptions, style: &Styl
         }
     })?;
     Ok(Figure::new(svg, write_csv(rows)))
+}
+
+/// What is held is counted in whole slots in most files: no ticks between them then.
+fn held_axis(rows: &[OccupancyRow]) -> Axis {
+    let values = || rows.iter().flat_map(|r| [r.held, r.capacity.unwrap_or(0.0)]);
+    let mut axis = Axis::covering(values(), Scale::Linear, true, 6);
+    if values().all(|value| value.fract() == 0.0) && axis.ticks.iter().filter(|(v, _)| v.fract() == 0.0).count() > 1 {
+        axis.ticks.retain(|(value, _)| value.fract() == 0.0);
+    }
+    axis
 }

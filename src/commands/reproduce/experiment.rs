@@ -40,6 +40,8 @@ pub(super) struct Results {
     pub(super) findings: Vec<Finding>,
     /// What was left out and why: a part of the machine that is absent.
     pub(super) skipped: Vec<String>,
+    /// What else of the machine and its state the figures depend on.
+    pub(super) conditions: Vec<String>,
 }
 
 /// A figure of the paper beside ours.
@@ -85,6 +87,9 @@ pub(super) struct Record {
     pub(super) quick: bool,
     /// The version that ran it.
     pub(super) version: String,
+    /// Day on which it ran (UTC).
+    #[serde(default)]
+    pub(super) date: String,
     /// What it ran on.
     pub(super) machine: Machine,
     /// How long it took \[s\].
@@ -95,19 +100,38 @@ pub(super) struct Record {
     pub(super) findings: Vec<Finding>,
     /// What was left out and why.
     pub(super) skipped: Vec<String>,
+    /// What else of the machine and its state the figures depend on.
+    #[serde(default)]
+    pub(super) conditions: Vec<String>,
 }
 
 /// The computer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Machine {
-    /// Name of the processor.
+    /// Name of the processor, with family and model.
     pub(super) processor: String,
+    /// Widest vector instructions.
+    #[serde(default)]
+    pub(super) vectors: String,
     /// Hardware threads that may be used.
     pub(super) threads: usize,
     /// Memory \[GiB\].
     pub(super) memory_gib: Option<u64>,
     /// Operating system.
     pub(super) system: String,
+}
+
+impl std::fmt::Display for Machine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.processor)?;
+        if !self.vectors.is_empty() {
+            write!(f, ", {}", self.vectors)?;
+        }
+        if let Some(gib) = self.memory_gib {
+            write!(f, ", {gib} GiB of memory")?;
+        }
+        write!(f, ", {}", self.system)
+    }
 }
 
 impl Machine {
@@ -119,11 +143,76 @@ impl Machine {
             Some(line.split_once(':')?.1.trim().to_string())
         };
         let memory = field("/proc/meminfo", "MemTotal").and_then(|text| text.split_whitespace().next()?.parse().ok());
+        let cpu = |key: &str| field("/proc/cpuinfo", key);
+        let processor = match (cpu("model name"), cpu("cpu family"), cpu("model\t")) {
+            (Some(name), Some(family), Some(model)) => format!("{name}, family {family}, model {model}"),
+            (Some(name), ..) => name,
+            (None, ..) => std::env::consts::ARCH.to_string(),
+        };
         Machine {
-            processor: field("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.to_string()),
+            processor,
+            vectors: vectors().to_string(),
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get),
             memory_gib: memory.map(|kib: u64| kib.div_ceil(1024 * 1024)),
             system: std::env::consts::OS.to_string(),
+        }
+    }
+}
+
+/// The widest vector instructions that the processor and the system offer.
+#[cfg(target_arch = "x86_64")]
+fn vectors() -> &'static str {
+    match (is_x86_feature_detected!("avx512f"), is_x86_feature_detected!("avx2")) {
+        (true, _) => "AVX-512",
+        (false, true) => "AVX2",
+        (false, false) => "SSE",
+    }
+}
+
+/// The widest vector instructions, which are looked for on x86 only.
+#[cfg(not(target_arch = "x86_64"))]
+fn vectors() -> &'static str {
+    "not known"
+}
+
+/// Today, in UTC: `2026-03-01`.
+pub(super) fn today() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    day(since.map_or(0, |time| time.as_secs() / 86_400))
+}
+
+/// The day so many days after the first of January 1970, in the Gregorian calendar.
+fn day(mut days: u64) -> String {
+    let leap = |year: u64| (year.is_multiple_of(4) && !year.is_multiple_of(100)) || year.is_multiple_of(400);
+    let mut year = 1970;
+    while days >= 365 + u64::from(leap(year)) {
+        days -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let lengths = [31, 28 + u64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = 0;
+    while days >= lengths[month] {
+        days -= lengths[month];
+        month += 1;
+    }
+    format!("{year}-{:02}-{:02}", month + 1, days + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::day;
+
+    #[test]
+    fn days_are_counted_in_the_gregorian_calendar() {
+        // By `date -u -d @$((N * 86400))`.
+        for (days, text) in [
+            (0, "1970-01-01"),
+            (11_016, "2000-02-29"),
+            (11_017, "2000-03-01"),
+            (20_453, "2025-12-31"),
+            (20_787, "2026-11-30"),
+        ] {
+            assert_eq!(day(days), text);
         }
     }
 }

@@ -145,11 +145,13 @@ fn keep(args: &Args, experiment: &Experiment, results: &experiment::Results, sec
         command: format!("cyclonest reproduce {}{quick}", experiment.id),
         quick: args.quick,
         version: env!("CARGO_PKG_VERSION").to_string(),
+        date: experiment::today(),
         machine: Machine::this(),
         seconds: (seconds * 10.0).round() / 10.0,
         figures: files,
         findings: results.findings.clone(),
         skipped: results.skipped.clone(),
+        conditions: results.conditions.clone(),
     };
     let path = args.output.join(format!("{}.json", experiment.id));
     let text = serde_json::to_string_pretty(&record).map_err(|error| error.to_string())? + "\n";
@@ -170,6 +172,9 @@ fn told(experiment: &Experiment, record: &Record) -> String {
     }
     for skipped in &record.skipped {
         out += &format!("  left out: {skipped}\n");
+    }
+    for condition in &record.conditions {
+        out += &format!("  {condition}\n");
     }
     out
 }

@@ -8,6 +8,24 @@ use super::super::lab::Lab;
 
 const OPENBLAS: Versus = Versus::One(Kernel::Openblas);
 
+/// The core as it was, the libraries, and how many timings were disturbed.
+fn conditions(report: &Report) -> Vec<String> {
+    let gate = &report.gate;
+    let (taken, rejected) = report.samples();
+    let mut lines = vec![
+        format!(
+            "{:?} at {:.2} GHz, {:.1} of {:.0} multiply-adds per cycle reached by a loop of them alone",
+            gate.isa,
+            gate.clock / 1e9,
+            gate.usual,
+            gate.peak
+        ),
+        format!("{rejected} of {taken} timings disturbed and rejected"),
+    ];
+    lines.extend(report.libraries.iter().cloned());
+    lines
+}
+
 /// SConv against im2col with OpenBLAS; if that library is absent, nothing, and its line is told.
 fn against(report: &Report, results: &mut Results) -> Vec<Comparison> {
     results.skipped.extend(
@@ -17,6 +35,7 @@ fn against(report: &Report, results: &mut Results) -> Vec<Comparison> {
             .filter(|line| line.to_lowercase().contains("skipped") || line.to_lowercase().contains("not found"))
             .cloned(),
     );
+    results.conditions = conditions(report);
     comparisons(report)
         .into_iter()
         .filter(|c| c.ours == Kernel::Sconv && c.versus == OPENBLAS)
@@ -97,7 +116,10 @@ pub(super) fn fig8(lab: &Lab) -> Result<Results, String> {
 
 pub(super) fn host(lab: &Lab) -> Result<Results, String> {
     let report = lab.native()?;
-    let mut results = Results::default();
+    let mut results = Results {
+        conditions: conditions(&report),
+        ..Results::default()
+    };
     let mut rows = Vec::new();
     for (series, of) in [("simulation", 0), ("ECM formula", 1), ("roofline", 2)] {
         let mut errors = Vec::new();
