@@ -116,14 +116,12 @@ figure links "Traffic of the mesh's links in the same run." links trace.json
 
 commands=()
 data 'cyclonest simulate --arch eyeriss --network lenet --layer conv2 --no-fast-forward --trace trace.json >/dev/null'
-figure fifo "What the FIFOs of Eyeriss' first PE hold: LeNet's second layer." \
-    occupancy trace.json --window 0:1500 --only "Spad 0 "
 figure pes "Share of the cycles in which every PE of the same run computes; one column has no work." pes trace.json
 
 commands=()
 data 'cyclonest reproduce samo-table4 -o reproduction >/dev/null'
 figure space "Sizes of streaming design spaces, and what the matching constraints leave of them." \
-    space reproduction/samo-table4.csv
+    space reproduction/samo-table4.csv --width ieee2
 
 commands=()
 data '(echo machine,divisor,time_ms; for a in simba eyeriss; do for n in 1 2 4 8; do cyclonest simulate --arch $a --network alexnet --channels-divide $n --format json | grep -m1 "\"milliseconds\"" | sed "s/.*: /$a,$n,/; s/,\$//"; done; done) >scaling.csv'
