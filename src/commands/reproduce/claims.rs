@@ -87,7 +87,11 @@ fn runs(records: &[Record]) -> String {
         out += &format!(
             "| {} | {} | {} | {number} | {} | {:.1} | {} |\n",
             record.id,
-            record.date,
+            if record.date.is_empty() {
+                "–"
+            } else {
+                record.date.as_str()
+            },
             record.version,
             record.machine.threads,
             record.seconds,
