@@ -48,6 +48,12 @@ pub(crate) struct Args {
     /// need --scheduler.
     #[arg(long, value_name = "FILE")]
     mapping: Option<PathBuf>,
+    /// Only layers with at most so many multiply-accumulates.
+    #[arg(long, value_name = "MACS", conflicts_with = "mapping")]
+    macs_up_to: Option<u64>,
+    /// Only so many layers, drawn at random (--seed) from those of all machines and networks.
+    #[arg(long, value_name = "N", conflicts_with = "mapping")]
+    draw: Option<NonZeroUsize>,
     /// Models, separated by commas [default: all: exact, exact:quick, timeloop, maestro, cosa]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     models: Vec<String>,
@@ -172,6 +178,15 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
                 mapping: given.next().flatten(),
             }));
         }
+    }
+    jobs.retain(|job| args.macs_up_to.is_none_or(|most| job.layer.problem.macs() <= most));
+    if let Some(count) = args.draw {
+        let mut drawn = compare::draw(jobs.len(), count.get(), args.seed).into_iter().peekable();
+        let mut number = 0..;
+        jobs.retain(|_| drawn.next_if_eq(&number.next().unwrap_or(0)).is_some());
+    }
+    if jobs.is_empty() {
+        return Err(Faults::one("no layer is left to compare"));
     }
     let destination = Destination::prepare(args.output.as_deref())?;
     let threads = args

@@ -6,7 +6,7 @@
 //! reduction costs in energy, is then a matter of counting.
 
 use cyclonest_arch::directives::{Style, lower};
-use cyclonest_arch::{Accelerator, Reduction};
+use cyclonest_arch::{Accelerator, LevelMapping, Mapping, Reduction};
 use cyclonest_scheduler::cost::exact::Exact;
 use cyclonest_scheduler::cost::{CostModel, maestro};
 use cyclonest_sim::{FastForward, Options, simulate};
@@ -162,9 +162,27 @@ pub struct Row {
     pub exact: Cost,
     /// The model `maestro`.
     pub maestro: Cost,
-    /// Simulated and `exact` energy per setting of [`Without::ALL`]; empty unless asked for. The model `maestro` does not
-    /// know these switches.
-    pub without: Vec<(Without, f64, f64)>,
+    /// Simulated and `exact` energy per setting of [`Without::ALL`]; empty unless asked for, and not simulated beyond
+    /// [`Switches::most_steps`]. The model `maestro` does not know these switches.
+    pub without: Vec<(Without, Option<f64>, f64)>,
+}
+
+/// What is asked about the network's hardware.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switches {
+    /// Steps of all PEs together up to which a layer is simulated without hardware; beyond, `exact` alone says what it
+    /// costs. Sums that reach L2 one by one make simulations long.
+    pub most_steps: u64,
+}
+
+/// Steps of all PEs together (rule 1).
+fn steps(arch: &Accelerator, mapping: &Mapping) -> u64 {
+    let outside = &mapping.levels[..arch.event_level()];
+    let trips = |level: &LevelMapping| {
+        let temporal: u64 = level.temporal.iter().map(|l| l.1).product();
+        temporal * level.spatial.iter().map(|l| l.1).product::<u64>()
+    };
+    outside.iter().map(trips).product()
 }
 
 /// Runs a layer in a style.
@@ -176,7 +194,7 @@ pub fn run(
     problem: &Problem,
     style: Style,
     machine: Machine,
-    switches: bool,
+    switches: Option<Switches>,
 ) -> Result<Row, String> {
     let fault = |error: String| format!("{network} {layer} {}: {error}", style.name());
     let described = style
@@ -186,33 +204,34 @@ pub fn run(
     let (arch, mapping) = lowered
         .machine(machine.bandwidth, machine.latency)
         .map_err(|e| fault(e.to_string()))?;
-    let both = |arch: &Accelerator| -> Result<(Cost, Cost), String> {
+    let simulated = |arch: &Accelerator| -> Result<Cost, String> {
         let options = Options {
             fast_forward: FastForward::On,
             ..Options::default()
         };
         let outcome = simulate(&lowered.problem, arch, &mapping, options).map_err(|e| fault(e.to_string()))?;
+        Ok(Cost {
+            cycles: outcome.cycles as f64,
+            energy: outcome.counts.energy_pj(arch),
+        })
+    };
+    let estimated = |arch: &Accelerator| -> Result<Cost, String> {
         let exact = Exact
             .evaluate(&lowered.problem, arch, &mapping)
             .map_err(|e| fault(e.to_string()))?;
-        let simulated = Cost {
-            cycles: outcome.cycles as f64,
-            energy: outcome.counts.energy_pj(arch),
-        };
-        let estimated = Cost {
+        Ok(Cost {
             cycles: exact.cycles,
             energy: exact.energy_pj,
-        };
-        Ok((simulated, estimated))
+        })
     };
-    let (simulated, exact) = both(&arch)?;
     let mut without = Vec::new();
-    if switches {
+    if let Some(Switches { most_steps }) = switches {
+        let short = steps(&arch, &mapping) <= most_steps;
         for off in Without::ALL {
             let mut bare = arch.clone();
             off.from(&mut bare);
-            let (simulated, exact) = both(&bare)?;
-            without.push((off, simulated.energy, exact.energy));
+            let measured = short.then(|| simulated(&bare)).transpose()?;
+            without.push((off, measured.map(|cost| cost.energy), estimated(&bare)?.energy));
         }
     }
     let hardware = maestro::Machine {
@@ -228,8 +247,8 @@ pub fn run(
         count,
         kind: Kind::of(problem),
         style,
-        simulated,
-        exact,
+        simulated: simulated(&arch)?,
+        exact: estimated(&arch)?,
         maestro: Cost {
             cycles: evaluation.runtime as f64,
             energy: evaluation.energy_macs(),
@@ -300,17 +319,19 @@ pub struct Adaptive {
     pub energy: (Style, f64),
 }
 
-/// Energy of one style without hardware, relative to that with it, over all layers.
+/// Energy of one style without hardware, relative to that with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bare {
     /// The style.
     pub style: Style,
     /// What is switched off.
     pub without: Without,
-    /// Simulated: 0.47 is 47 % more.
-    pub simulated: f64,
-    /// By `exact`.
+    /// Layers (each as often as its network runs it), and those of them that were simulated without hardware.
+    pub layers: (u64, u64),
+    /// By `exact`, over all layers: 0.47 is 47 % more.
     pub exact: f64,
+    /// Over the simulated layers, by `exact` and simulated; `None` if there are none.
+    pub measured: Option<(f64, f64)>,
 }
 
 /// Rows of the same layer: those of all styles.
@@ -412,16 +433,25 @@ pub fn bare(rows: &[Row]) -> Vec<Bare> {
         if own.is_empty() {
             continue;
         }
+        let measured: Vec<&Row> = own
+            .iter()
+            .copied()
+            .filter(|row| row.without.iter().all(|w| w.1.is_some()))
+            .collect();
+        let count = |rows: &[&Row]| rows.iter().map(|row| row.count).sum();
         for (index, without) in Without::ALL.into_iter().enumerate().skip(1) {
-            let total = |index: usize, of: fn(&(Without, f64, f64)) -> f64| -> f64 {
-                own.iter().map(|row| row.count as f64 * of(&row.without[index])).sum()
+            let more = |rows: &[&Row], of: fn(&(Without, Option<f64>, f64)) -> f64| {
+                let total =
+                    |index: usize| -> f64 { rows.iter().map(|row| row.count as f64 * of(&row.without[index])).sum() };
+                total(index) / total(0) - 1.0
             };
-            let more = |of: fn(&(Without, f64, f64)) -> f64| total(index, of) / total(0, of) - 1.0;
             all.push(Bare {
                 style,
                 without,
-                simulated: more(|w| w.1),
-                exact: more(|w| w.2),
+                layers: (count(&own), count(&measured)),
+                exact: more(&own, |w| w.2),
+                measured: (!measured.is_empty())
+                    .then(|| (more(&measured, |w| w.2), more(&measured, |w| w.1.unwrap_or(0.0)))),
             });
         }
     }
@@ -444,6 +474,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_long_layer_is_judged_without_hardware_by_exact_alone() {
+        use Dim::{C, K, P, Q};
+        let problem = problem(&[(K, 8), (C, 4), (P, 6), (Q, 6)]);
+        let machine = Machine {
+            pes: 16,
+            bandwidth: 4,
+            latency: 1,
+        };
+        let row = |most_steps| {
+            let switches = Some(Switches { most_steps });
+            run(("net", "layer", 1), &problem, Style::KCP, machine, switches).unwrap()
+        };
+        let (long, short) = (bare(&[row(1)]), bare(&[row(1_000_000)]));
+        assert!(long.iter().all(|b| b.measured.is_none() && b.layers == (1, 0)));
+        assert!(short.iter().all(|b| b.measured.is_some() && b.layers == (1, 1)));
+        assert!(long.iter().zip(&short).all(|(a, b)| a.exact == b.exact));
+    }
+
     fn rows() -> Vec<Row> {
         use Dim::{C, G, K, P, Q, R, S};
         let layers = [
@@ -458,7 +507,16 @@ mod tests {
             latency: 1,
         };
         let styles = |(name, problem): &(&str, Problem)| {
-            Style::ALL.map(|style| run(("net", name, 2), problem, style, machine, true).unwrap())
+            Style::ALL.map(|style| {
+                run(
+                    ("net", name, 2),
+                    problem,
+                    style,
+                    machine,
+                    Some(Switches { most_steps: u64::MAX }),
+                )
+                .unwrap()
+            })
         };
         layers.iter().flat_map(styles).collect()
     }
@@ -491,10 +549,12 @@ mod tests {
         let bare = bare(&rows);
         assert_eq!(bare.len(), 5 * 3);
         for b in &bare {
-            assert!(b.simulated >= 0.0, "{b:?}");
-            assert!((b.simulated - b.exact).abs() < 1e-9, "{b:?}");
+            let (exact, simulated) = b.measured.expect("all are simulated");
+            assert!(simulated >= 0.0, "{b:?}");
+            assert!((simulated - exact).abs() < 1e-9 && exact == b.exact, "{b:?}");
+            assert_eq!(b.layers, (8, 8));
         }
-        assert!(bare.iter().any(|b| b.without.multicast && b.simulated > 0.1));
+        assert!(bare.iter().any(|b| b.without.multicast && b.exact > 0.1));
         // Accesses are counted, so the energy of the model is that of the simulation.
         assert!(
             rows.iter()

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueEnum};
 use comfy_table::{CellAlignment, Table, presets};
 use cyclonest_arch::directives::Style;
-use cyclonest_validation::dataflows::{self, Adaptive, Bare, Machine, Row, Winners};
+use cyclonest_validation::dataflows::{self, Adaptive, Bare, Machine, Row, Switches, Winners};
 use cyclonest_workloads::{DistinctLayer, Scale};
 use serde::Serialize;
 
@@ -45,9 +45,13 @@ pub(crate) struct Args {
     /// Divide the channels of every layer but the network's inputs, rounding up.
     #[arg(long, value_name = "N", default_value = "1")]
     channels_divide: NonZeroU64,
-    /// Simulate every layer without multicast, without reduction and without both, too.
+    /// Ask what the energy is without multicast, without reduction and without both, too.
     #[arg(long)]
     switches: bool,
+    /// With --switches, steps of all PEs together up to which a layer is simulated without hardware; what it costs on the
+    /// others, `exact` alone says.
+    #[arg(long, value_name = "N", default_value_t = 200_000)]
+    switched_steps: u64,
     /// Simulations that run at the same time [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -117,6 +121,9 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         bandwidth: args.bandwidth.get(),
         latency: args.latency.get(),
     };
+    let switches = args.switches.then_some(Switches {
+        most_steps: args.switched_steps,
+    });
     let jobs: Vec<(&str, &DistinctLayer, Style)> = layers
         .iter()
         .flat_map(|(network, layer)| Style::ALL.map(|style| (network.as_str(), layer, style)))
@@ -127,7 +134,7 @@ pub(crate) fn run(args: &Args) -> Result<Ending, Faults> {
         |job| job.1.problem.macs(),
         |(network, layer, style)| {
             let of = (*network, layer.name.as_str(), layer.count);
-            dataflows::run(of, &layer.problem, *style, machine, args.switches)
+            dataflows::run(of, &layer.problem, *style, machine, switches)
         },
         |_| {},
     );
@@ -223,13 +230,28 @@ impl Report {
         out += &render(&adaptive);
         if !self.bare.is_empty() {
             out += "\nmore energy without hardware in the network\n";
-            let mut bare = table(&["style", "without", "simulation", "exact"], 2);
+            let mut bare = table(
+                &[
+                    "style",
+                    "without",
+                    "layers",
+                    "exact",
+                    "simulated layers",
+                    "exact",
+                    "simulation",
+                ],
+                2,
+            );
             for b in &self.bare {
+                let measured = |of: fn((f64, f64)) -> f64| b.measured.map_or("–".into(), |m| percent(of(m)));
                 bare.add_row([
                     b.style.name().to_owned(),
                     b.without.name().to_owned(),
-                    percent(b.simulated),
+                    b.layers.0.to_string(),
                     percent(b.exact),
+                    b.layers.1.to_string(),
+                    measured(|m| m.0),
+                    measured(|m| m.1),
                 ]);
             }
             out += &render(&bare);

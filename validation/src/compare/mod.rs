@@ -12,7 +12,7 @@ use cyclonest_workloads::{DistinctLayer, Problem};
 use serde::{Deserialize, Serialize};
 
 pub use gap::{Breakdown, Contributor};
-pub use rank::{RankRow, RankVerdict, rank, sample};
+pub use rank::{RankRow, RankVerdict, draw, rank, sample};
 pub use stats::{Agreement, Interval, Pair, RESAMPLES};
 pub use summary::{FEW, RankSummary, Subset, Summary, rank_summaries, summaries};
 

@@ -7,6 +7,9 @@ use cyclonest_scheduler::cost::{CostError, CostModel, Estimate};
 use cyclonest_scheduler::{Random, Request, ScheduleError, Scheduler};
 use cyclonest_sim::SimError;
 use cyclonest_workloads::{DistinctLayer, Problem};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{Agreement, Interval, pair, run};
@@ -97,6 +100,18 @@ pub fn sample(problem: &Problem, arch: &Accelerator, count: u64, seed: u64) -> R
         .unwrap_or_else(std::sync::PoisonError::into_inner))
 }
 
+/// `count` of the numbers below `of`, drawn without regard to what they stand for, in ascending order; all if there are
+/// no more.
+#[must_use]
+pub fn draw(of: usize, count: usize, seed: u64) -> Vec<usize> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut drawn: Vec<usize> = (0..of).collect();
+    drawn.shuffle(&mut rng);
+    drawn.truncate(count);
+    drawn.sort_unstable();
+    drawn
+}
+
 /// Simulates `mappings` of `layer` and lets the models order them.
 ///
 /// # Errors
@@ -158,6 +173,15 @@ mod tests {
         assert_eq!(wrong.regret, Some(row.worst as f64 / row.best as f64));
         assert_eq!(wrong.tau().unwrap().value, -1.0);
         assert!(row.worst > row.best);
+    }
+
+    #[test]
+    fn a_draw_repeats_for_a_seed_only_and_has_no_number_twice() {
+        let drawn = draw(1_000, 20, 0);
+        assert_eq!(drawn, draw(1_000, 20, 0));
+        assert_ne!(drawn, draw(1_000, 20, 1));
+        assert!(drawn.len() == 20 && drawn.is_sorted_by(|a, b| a < b) && drawn[19] < 1_000);
+        assert_eq!(draw(3, 20, 0), [0, 1, 2]);
     }
 
     #[test]

@@ -30,6 +30,8 @@ use crate::cost::CostError;
 
 /// Residencies of a stream that are remembered; more slots than fit are taken for as many as do.
 const RING: usize = 16;
+/// Drains of a tile's previous visit are waited for if that was fewer residencies ago.
+const RECALLED: u64 = RING as u64 / 2;
 const NEVER: i64 = i64::MAX;
 const OUTPUTS: usize = Tensor::Outputs as usize;
 
@@ -415,7 +417,7 @@ impl Keeper {
                 return Some(distance);
             }
             distance *= u64::from(turn.trips);
-            if distance >= RING as u64 / 2 {
+            if distance >= RECALLED {
                 return None;
             }
         }

@@ -138,7 +138,17 @@ impl Rehearsal {
             if stage.meets && hop.stage > from {
                 break;
             }
-            let cycles = stage.cycles(hop.elements, hop.bits);
+            let mut cycles = stage.cycles(hop.elements, hop.bits);
+            // Read-modify-writes (rule 19), on the mean of all drains; a shared port takes both one after the other.
+            let modify = stage.modify.map(|(port, width, share)| {
+                let read = width.cycles(hop.elements, hop.bits) as f64 * share;
+                (port, read.round() as i64)
+            });
+            if let Some((port, read)) = modify
+                && port == stage.resource
+            {
+                cycles += read;
+            }
             let (mut start, mut end) = (head, head);
             if cycles > 0 {
                 // The transfers of the other members of the batch come behind those of the first PE and ahead of
@@ -169,6 +179,13 @@ impl Rehearsal {
                 end = start + cycles;
                 for &resource in resources.iter().filter(|&&r| r != usize::MAX) {
                     self.free[resource] = end + after;
+                }
+                if let Some((port, read)) = modify
+                    && port != stage.resource
+                {
+                    let port = port + if several[stage.level] && !first { RESOURCES } else { 0 };
+                    let all = others(stage.passes) * read / cycles.max(1);
+                    self.free[port] = self.free[port].max(start) + if first { all } else { 0 };
                 }
             }
             if hop.stage == 0 {

@@ -24,6 +24,8 @@ pub(super) struct Stage {
     pub(super) onward: i64,
     /// Transfers that pass one instance of the resource for each one that a child gets.
     pub(super) passes: f64,
+    /// At the end of drains of which some are read-modify-writes: read port and its width, and their share.
+    pub(super) modify: Option<(usize, Width, f64)>,
     /// True for a port of the children: each member of a group has its own.
     pub(super) own: bool,
     /// True if transfers reach the resource in another order than they were requested in.
@@ -45,6 +47,7 @@ const NO_STAGE: Stage = Stage {
     latency: 0,
     onward: 0,
     passes: 1.0,
+    modify: None,
     own: false,
     meets: false,
 };

@@ -3,11 +3,11 @@
 use cyclonest_arch::{Reduction, Width};
 use cyclonest_workloads::{Dim, DimMap, Problem, Tensor};
 
-use super::RING;
 use super::cursor::Turn;
 use super::fan::{existing, fan, members, real_share, spatial, streamed_inputs};
 use super::path::{Path, Stage, Stream};
 use super::work::Work;
+use super::{RECALLED, RING};
 use crate::cost::exact::burst::{Burst, Clipped};
 use crate::cost::exact::classes::Class;
 use crate::cost::exact::hardware::{FREE, Hardware};
@@ -146,6 +146,7 @@ impl Plan {
                 latency: if write { 0 } else { timing.latency[level][t] as i64 },
                 onward: 0,
                 passes,
+                modify: None,
                 own,
                 meets: false,
             }
@@ -181,6 +182,7 @@ impl Plan {
                 latency: (if to_child { hop.0 } else { hop.1 }).ceil() as i64 + joined,
                 onward: 0,
                 passes,
+                modify: None,
                 own: false,
                 meets: false,
             }
@@ -199,7 +201,12 @@ impl Plan {
             for level in (parent..child).rev() {
                 up.push(network(level, false, drains[level]));
             }
-            up.push(port(parent, true, false, drains[parent]));
+            let modifying = 1.0 - visits.min(drains[parent]) / drains[parent];
+            let mut last = port(parent, true, false, drains[parent]);
+            if modifying > 0.0 {
+                last.modify = Some((timing.read[parent][t], hardware.port(parent, tensor).0, modifying));
+            }
+            up.push(last);
         }
         down.finish();
         up.finish();
@@ -284,8 +291,15 @@ impl Plan {
     /// waits for, once or more per iteration of loop `turn`.
     pub(super) fn piles_up(&self, resource: usize, turn: usize) -> bool {
         let on = |stages: &[Stage]| stages.iter().any(|s| s.resource == resource);
-        let reduces = |s: &Stream| self.turns[..s.turns].iter().any(|t| t.dim.is_reduction());
-        let waited_for = |s: &Stream| on(s.up.stages()) && (s.parent > 0 || reduces(s));
+        // Fetches wait for the drains of the tile's previous visit, if that is not too long ago.
+        let fetches_soon = |s: &Stream| {
+            let own = &self.turns[..s.turns];
+            own.iter().rposition(|t| t.dim.is_reduction()).is_some_and(|k| {
+                let tiles: u64 = own[k + 1..].iter().map(|t| u64::from(t.trips)).product();
+                tiles < RECALLED
+            })
+        };
+        let waited_for = |s: &Stream| on(s.up.stages()) && (s.parent > 0 || fetches_soon(s));
         let held = |s: &Stream| on(s.down.stages()) || on(&s.up.stages()[..s.up.len.min(1)]);
         let within = |s: &Stream| s.turns > turn && on(s.up.stages());
         self.streams.iter().any(within) && !self.streams.iter().any(|s| held(s) || waited_for(s))
