@@ -1,6 +1,9 @@
 //! The dataflow styles: evaluated by MAESTRO's model, lowered to mappings, simulated.
 
+use cyclonest_arch::Reduction;
 use cyclonest_arch::directives::{Lowered, Style, figures, lower};
+use cyclonest_scheduler::cost::CostModel;
+use cyclonest_scheduler::cost::exact::Exact;
 use cyclonest_scheduler::cost::maestro::{Machine, evaluate};
 use cyclonest_sim::{Options, Values, simulate};
 use cyclonest_workloads::{Dim, DimMap, Padding, Pair, Problem, bundled};
@@ -173,4 +176,49 @@ fn styles_take_the_machines_that_they_are_named_after() {
             Err(e) => panic!("{} on {machine}: {e}", style.name()),
         }
     }
+}
+
+#[test]
+fn filter_rows_take_the_axis_that_only_they_need() {
+    use Dim::{C, K, P, Q, R, S};
+    // 27 output rows fit 14×12 as 9×3, which leaves 4 for the 5 filter rows along Y; as 14×2 they leave enough.
+    let layer = problem(&[(K, 16), (C, 4), (P, 27), (Q, 27), (R, 5), (S, 5)], 1);
+    let arch = cyclonest_arch::bundled::load("eyeriss").unwrap();
+    let mapping = lowered("conv2", Style::YRP, &layer, 168).onto(&layer, &arch).unwrap();
+    assert_eq!(mapping.check(&layer, &arch), []);
+    let spread = |dim| {
+        mapping.levels[1]
+            .spatial
+            .iter()
+            .filter(move |l| l.0 == dim)
+            .map(|l| l.1)
+    };
+    assert_eq!(spread(R).product::<u64>(), 5, "{mapping:?}");
+    assert!(spread(P).product::<u64>() >= 27, "{mapping:?}");
+}
+
+#[test]
+fn sums_that_go_to_l2_one_by_one_limit_exact_like_the_simulation() {
+    // 128 sums per step pass the network to L2, and nobody waits for one before the next turn of C.
+    let problem = problem(
+        &[
+            (Dim::K, 8),
+            (Dim::C, 128),
+            (Dim::P, 7),
+            (Dim::Q, 7),
+            (Dim::R, 3),
+            (Dim::S, 3),
+        ],
+        1,
+    );
+    let lowered = lowered("conv", Style::KCP, &problem, 128);
+    let (mut arch, mapping) = lowered.machine(40, 1).unwrap();
+    for network in arch.levels.iter_mut().filter_map(|level| level.below.as_mut()) {
+        network.reduction = Reduction::None;
+    }
+    let cycles = simulate(&lowered.problem, &arch, &mapping, Options::default())
+        .unwrap()
+        .cycles as f64;
+    let exact = Exact.evaluate(&lowered.problem, &arch, &mapping).unwrap().cycles;
+    assert!((exact - cycles).abs() < 0.05 * cycles, "{exact} instead of {cycles}");
 }

@@ -36,7 +36,7 @@ impl Lowered {
         let innermost = arch.levels.len() - 1;
         let mut base = self.empty(problem, arch);
         let mut last_used = 0;
-        let mut free: Vec<(u64, u64)> = (0..arch.levels.len()).map(|l| arch.child_mesh(l)).collect();
+        let mut spread = Vec::new();
         for (c, cluster) in self.levels.iter().enumerate() {
             let at = match fans.get(c.min(fans.len().saturating_sub(1))) {
                 Some(&at) => at,
@@ -51,26 +51,17 @@ impl Lowered {
             }
             last_used = at;
             base.levels[at].temporal.extend(&cluster.temporal);
-            if let Some((dim, trips)) = cluster.spatial {
-                let spatial = arch.levels.get(at + 1).and_then(|child| child.spatial.as_ref());
-                let allowed = |axis: Axis| {
-                    spatial.is_none_or(|s| {
-                        if axis == Axis::X {
-                            s.x.contains(&dim)
-                        } else {
-                            s.y.contains(&dim)
-                        }
-                    })
-                };
-                let placed = place(dim, trips, &mut free[at], &allowed).ok_or_else(|| {
-                    let (x, y) = arch.child_mesh(at);
-                    refuse(format!(
-                        "{trips} instances over {dim} do not fit the {x}×{y} mesh below {}",
-                        base.levels[at].level
-                    ))
-                })?;
-                base.levels[at].spatial.extend(placed);
-            }
+            spread.extend(cluster.spatial.map(|(dim, trips)| (at, dim, trips)));
+        }
+        // Where the first takes what the second one could only have, the second may choose first.
+        let loops = spread_out(arch, spread.iter().copied())
+            .or_else(|fault| {
+                let turned = spread_out(arch, spread.iter().rev().copied());
+                turned.map(|loops| loops.into_iter().rev().collect()).map_err(|_| fault)
+            })
+            .map_err(refuse)?;
+        for (&(at, ..), placed) in spread.iter().zip(loops) {
+            base.levels[at].spatial.extend(placed);
         }
         let first = fans.first().copied().unwrap_or(0);
         let outer = base.levels[first].temporal.clone();
@@ -212,6 +203,32 @@ impl Lowered {
             reason: reasons.join("; "),
         })
     }
+}
+
+/// Puts spatial loops (level above the fan-out, dimension, trips) on the meshes, one after the other.
+fn spread_out(
+    arch: &Accelerator,
+    loops: impl Iterator<Item = (usize, Dim, u64)>,
+) -> Result<Vec<Vec<SpatialLoop>>, String> {
+    let mut free: Vec<(u64, u64)> = (0..arch.levels.len()).map(|l| arch.child_mesh(l)).collect();
+    loops
+        .map(|(at, dim, trips)| {
+            let spatial = arch.levels.get(at + 1).and_then(|child| child.spatial.as_ref());
+            let allowed = |axis: Axis| {
+                spatial.is_none_or(|s| match axis {
+                    Axis::X => s.x.contains(&dim),
+                    Axis::Y => s.y.contains(&dim),
+                })
+            };
+            place(dim, trips, &mut free[at], &allowed).ok_or_else(|| {
+                let ((x, y), left) = (arch.child_mesh(at), free[at]);
+                format!(
+                    "{trips} instances over {dim} do not fit the {x}×{y} mesh below {}, of which {}×{} are left",
+                    arch.levels[at].name, left.0, left.1
+                )
+            })
+        })
+        .collect()
 }
 
 /// Puts a spatial loop on an axis, or splits it over both: Y then counts in units of X.

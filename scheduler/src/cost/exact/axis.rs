@@ -40,6 +40,8 @@ pub(super) struct Axis {
     pub(super) members: Vec<Member>,
     pub(super) bounds: (u64, u64),
     pub(super) extents: (u64, u64),
+    /// What the members' tiles are those of.
+    placed: Option<(u64, u64)>,
 }
 
 impl Axis {
@@ -84,6 +86,7 @@ impl Axis {
                 }
             });
         });
+        self.placed = None;
         self.members.clear();
         self.members.push(Member {
             p: 0,
@@ -134,6 +137,9 @@ impl Axis {
 
     /// Sets the tiles of all members for a step.
     pub(super) fn place(&mut self, p: u64, r: u64) {
+        if self.placed.replace((p, r)) == Some((p, r)) {
+            return;
+        }
         for member in &mut self.members {
             let (p, r) = (p + member.p, r + member.r);
             member.exists = p < self.bounds.0 && r < self.bounds.1;

@@ -15,9 +15,9 @@
 //!   the waits that single slots and partial sums expose, first fill and last drain.
 //!
 //! Known faults, of the latencies only. Rehearsed: PEs between the first and the last are taken to drift apart no
-//! further than these; read-modify-writes (rule 19) take the write port only, so schedules that live on them, without
-//! reduction in the network, come out up to twice too fast; spatial factors that a bound clips are spread evenly over the steps; a loop whose waits do not
-//! repeat is averaged over the iterations that were gone through. Closed: all PEs are taken to run in step; a
+//! further than these; which of several drains is a read-modify-write (rule 19) is not followed, all take the mean
+//! share of the read port; spatial factors that a bound clips are spread evenly over the steps; a loop whose waits do
+//! not repeat is averaged over the iterations that were gone through. Closed: all PEs are taken to run in step; a
 //! transfer is taken not to queue behind those of other tensors except at the start and where the resource is the
 //! bottleneck; tile sizes are averaged where edges are clipped, so bursts and transfers of uneven length hide each
 //! other too well.
@@ -170,7 +170,11 @@ fn evaluate(problem: &Problem, arch: &Accelerator, mapping: &Mapping, rehearsed:
         let closed = evaluator.cycles();
         let parts = evaluator.parts(arch);
         let cycles = match rehearsed {
-            true => evaluator.rehearse(problem, arch, mapping, BURSTS)?,
+            // No schedule is shorter than its busiest port or channel is taken (here on the mean over steps). The rehearsal loses sight of drains that
+            // pile up where its loops do not repeat.
+            true => evaluator
+                .rehearse(problem, arch, mapping, BURSTS)?
+                .max(evaluator.parts.busiest),
             false => closed,
         };
         Ok(Estimate {
