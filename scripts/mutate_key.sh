@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Leaves every component out of the key of the exact fast-forward in turn; the random cases must notice each.
+# Leaves every part of the exact fast-forward out in turn; the random cases must notice each, or it must be told by others.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo test --release -p cyclonest-sim --features mutate --test mutations -- --nocapture

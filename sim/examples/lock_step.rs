@@ -114,16 +114,16 @@ fn main() {
             watch.spared(|pe| (pe.times, pe.transfers)),
             outcome.events,
         ];
-        print(&layer.names[0], watch.pes.len(), &row);
+        print(&format!("{}, {} PEs", layer.names[0], watch.pes.len()), &row);
         sums.iter_mut().zip(row).for_each(|(sum, n)| *sum += n);
     }
-    print("all", 0, &sums);
+    print("all", &sums);
 }
 
-fn print(name: &str, pes: usize, &[bursts, lock_step, fills, transfers, events]: &[u64; 5]) {
+fn print(name: &str, &[bursts, lock_step, fills, transfers, events]: &[u64; 5]) {
     let of = |part: u64, whole: u64| 100.0 * part as f64 / whole as f64;
     println!(
-        "{name:<24} {pes:>4} PEs {bursts:>10} {:>6.1} {:>6.1} {:>6.1} {:>6.1}",
+        "{name:<32} {bursts:>10} {:>6.1} {:>6.1} {:>6.1} {:>6.1}",
         of(lock_step, bursts),
         of(fills, bursts),
         of(transfers, bursts),

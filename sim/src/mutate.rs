@@ -43,7 +43,7 @@ mod on {
 
     #[derive(Default)]
     struct Mutation {
-        omitted: [bool; N],
+        omitted: Option<usize>,
         most_events: u64,
         recording: bool,
         /// Who writes.
@@ -51,10 +51,9 @@ mod on {
         /// Hashes of the key being written: of all of it, and of the words of each component.
         all: u64,
         parts: [u64; N],
-        /// What may be left out together; per such set: the hashes of every key without it and of the whole of it.
-        sets: Vec<[bool; N]>,
-        keys: Vec<HashMap<u64, u64>>,
-        matters: Vec<bool>,
+        /// Per component: the hashes of every key without it and of the whole of it.
+        keys: [HashMap<u64, u64>; N],
+        matters: [bool; N],
     }
 
     thread_local! {
@@ -70,41 +69,31 @@ mod on {
         mixed ^ (mixed >> 29)
     }
 
-    /// From now on, simulations of this thread leave out the components of these names, and panic if they go through
-    /// more than this many events: without a component they may never end.
-    pub fn omit(names: &[&str], most_events: u64) {
+    /// From now on, simulations of this thread leave out the component of this name, if any, and panic if they go
+    /// through more than this many events: without a component they may never end.
+    pub fn omit(name: Option<&str>, most_events: u64) {
         MUTATION.with_borrow_mut(|m| {
-            m.omitted = set(names);
-            m.most_events = most_events;
+            (m.omitted, m.most_events) = (name.map(index), most_events);
         });
     }
 
-    fn set(names: &[&str]) -> [bool; N] {
-        let mut set = [false; N];
-        names.iter().for_each(|name| set[index(name)] = true);
-        set
-    }
-
-    /// Simulations of this thread note from now on which of these sets of components matter.
-    pub fn record(sets: &[Vec<&str>]) {
+    /// Simulations of this thread note from now on which components matter.
+    pub fn record() {
         MUTATION.with_borrow_mut(|m| {
             *m = Mutation {
                 recording: true,
-                sets: sets.iter().map(|names| set(names)).collect(),
-                keys: vec![HashMap::new(); sets.len()],
-                matters: vec![false; sets.len()],
                 ..Mutation::default()
             };
         });
     }
 
-    /// For every set, whether it can have mattered since: without its words, two different keys would have been equal,
-    /// or a condition in it has forbidden something. If not, the simulation would have been the same without it.
+    /// For every component, whether it can have mattered since: without its words, two different keys would have been
+    /// equal, or a condition has forbidden something. If not, the simulation would have been the same without it.
     #[must_use]
-    pub fn recorded() -> Vec<bool> {
+    pub fn recorded() -> [bool; N] {
         MUTATION.with_borrow_mut(|m| {
             m.recording = false;
-            std::mem::take(&mut m.matters)
+            m.matters
         })
     }
 
@@ -118,7 +107,7 @@ mod on {
                 m.all = mix(m.all, word);
                 m.parts[m.writer] = mix(m.parts[m.writer], !word);
             }
-            !m.omitted[m.writer]
+            m.omitted != Some(m.writer)
         })
     }
 
@@ -127,10 +116,11 @@ mod on {
             if !m.recording {
                 return;
             }
-            for ((set, keys), matters) in m.sets.iter().zip(&mut m.keys).zip(&mut m.matters) {
-                let others = m.parts.iter().zip(set).filter(|(_, left_out)| !**left_out);
-                let without = others.fold(0, |hash, (&part, _)| mix(hash, part));
-                *matters |= *keys.entry(without).or_insert(m.all) != m.all;
+            for (component, keys) in m.keys.iter_mut().enumerate() {
+                let mut others = m.parts;
+                others[component] = 0;
+                let without = others.iter().fold(0, |hash, &part| mix(hash, part));
+                m.matters[component] |= *keys.entry(without).or_insert(m.all) != m.all;
             }
             (m.all, m.parts) = (0, [0; N]);
         });
@@ -139,11 +129,8 @@ mod on {
     pub(crate) fn is_waived(name: &str) -> bool {
         MUTATION.with_borrow_mut(|m| {
             let component = index(name);
-            if m.recording {
-                let sets = m.sets.iter().zip(&mut m.matters);
-                sets.for_each(|(set, matters)| *matters |= set[component]);
-            }
-            m.omitted[component]
+            m.matters[component] |= m.recording;
+            m.omitted == Some(component)
         })
     }
 
