@@ -111,6 +111,8 @@ pub(super) struct Walk {
     codes: Vec<(u64, u64, (u64, u64))>,
     heights: Vec<(u64, u64)>,
     raw: Vec<Group>,
+    /// The groups in `raw` from here on have the pattern of the current step.
+    fresh: usize,
     groups: Vec<Group>,
     /// More loops over K stand outside others than a pattern holds.
     overflow: bool,
@@ -155,6 +157,7 @@ impl Walk {
             for column in 0..self.columns.contexts.len() {
                 let (row, column) = (self.rows.contexts[row], self.columns.contexts[column]);
                 self.raw.clear();
+                self.fresh = 0;
                 self.loaded.clear();
                 self.loaded
                     .resize(self.rows.members.len() * self.columns.members.len(), None);
@@ -164,7 +167,7 @@ impl Walk {
                     apart,
                     0,
                     [row.p, row.r, column.p, column.r],
-                    Pattern::default(),
+                    &Pattern::default(),
                 );
                 for group in &mut self.raw {
                     let contexts = Span::singles(row.count * column.count, (0, 0));
@@ -189,7 +192,7 @@ impl Walk {
         apart: Apart<'_>,
         depth: usize,
         base: [u64; 4],
-        pattern: Pattern,
+        pattern: &Pattern,
     ) {
         let Some(&looped) = self.inner.get(depth) else {
             return self.step(nest, route, apart, base, pattern);
@@ -212,20 +215,29 @@ impl Walk {
     }
 
     /// A loop over K: the same tiles again, until an iteration leaves the state as it found it.
-    fn repeat(&mut self, nest: &Nest, route: &Route, apart: Apart<'_>, depth: usize, base: [u64; 4], pattern: Pattern) {
+    fn repeat(
+        &mut self,
+        nest: &Nest,
+        route: &Route,
+        apart: Apart<'_>,
+        depth: usize,
+        base: [u64; 4],
+        pattern: &Pattern,
+    ) {
         let looped = self.inner[depth];
         if pattern.len == Pattern::MAX {
             self.overflow = true;
             return;
         }
         for value in 0..looped.trips {
-            let mut inner = pattern;
+            let mut inner = *pattern;
             inner.roles[inner.len] = (looped.position, value as u32, false);
             inner.len += 1;
             let from = self.raw.len();
+            self.fresh = from;
             let mut saved = std::mem::take(&mut self.saved);
             saved.clone_from(&self.loaded);
-            self.descend(nest, route, apart, depth + 1, base, inner);
+            self.descend(nest, route, apart, depth + 1, base, &inner);
             let unchanged = saved == self.loaded;
             self.saved = saved;
             if unchanged {
@@ -236,9 +248,10 @@ impl Walk {
                 break;
             }
         }
+        self.fresh = self.raw.len();
     }
 
-    fn step(&mut self, nest: &Nest, route: &Route, apart: Apart<'_>, base: [u64; 4], pattern: Pattern) {
+    fn step(&mut self, nest: &Nest, route: &Route, apart: Apart<'_>, base: [u64; 4], pattern: &Pattern) {
         self.rows.place(base[0], base[1]);
         self.columns.place(base[2], base[3]);
         self.starts.clear();
@@ -308,12 +321,19 @@ impl Walk {
         }
         if self.rows.members.len() * columns == 1 {
             if let Some(start) = self.starts.first() {
+                // Most steps are like the one before.
+                if let Some(last) = self.raw[self.fresh..].last_mut()
+                    && last.elements == start.elements
+                {
+                    last.span = last.span.plus(Span::singles(1, (0, 0)));
+                    return;
+                }
                 self.raw.push(Group {
                     what: What::Single,
                     elements: start.elements,
                     degree: 1,
                     span: Span::singles(1, (0, 0)),
-                    pattern,
+                    pattern: *pattern,
                 });
             }
             return;
@@ -322,7 +342,7 @@ impl Walk {
     }
 
     /// Splits the residencies that start at one step into multicast groups (rule 10).
-    fn group(&mut self, route: &Route, pattern: Pattern) {
+    fn group(&mut self, route: &Route, pattern: &Pattern) {
         while let Some(first) = self.starts.pop() {
             let (fr, fc) = (&self.rows.members[first.row], &self.columns.members[first.column]);
             self.codes.clear();
@@ -357,7 +377,7 @@ impl Walk {
                     elements: first.elements,
                     degree,
                     span,
-                    pattern,
+                    pattern: *pattern,
                 });
             };
             push(What::Read, 1, Span::singles(1, (0, 0)));
