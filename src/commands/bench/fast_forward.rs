@@ -185,7 +185,11 @@ fn render(rows: &[Row]) -> String {
                 cells.extend([cycles, events, events - skipped_events, skipped_events].map(thousands));
                 cells.push(format!("{:.1}", pair.full_s * 1e3));
                 cells.push(format!("{:.1}", pair.fast_s * 1e3));
-                cells.push(format!("{:.1}", pair.full_s / pair.fast_s.max(1e-9)));
+                // Below a step of the clock there is no ratio.
+                cells.push(match pair.fast_s {
+                    0.0 => "–".into(),
+                    fast_s => format!("{:.1}", pair.full_s / fast_s),
+                });
                 cells.push(verdict.into());
                 match sums.last_mut().filter(|s| (s.0, s.1) == (&row.machine, &row.network)) {
                     Some(sum) => {
